@@ -5,8 +5,8 @@
     python experiments/lstm_start/pretrain.py weights=gru.safetensors algorithm=gru \
         logs=../anki-revlogs-10k data.users=1-100
 
-The weights are then an option of the algorithm, ``algo.weights=gru.safetensors``. A JSON file of
-the same name lists the users that they were learned from, which are skipped in runs with them.
+The weights are then an option of the algorithm, ``algo.weights=gru.safetensors``. The file
+lists the users that they were learned from, which are skipped in runs with them.
 The start that comes with ``algo=lstm`` was made so in release 0.2.0.
 """
 

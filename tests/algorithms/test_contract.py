@@ -140,7 +140,6 @@ REFUSED = {
     "parameters in the wrong order": lambda: beginning_with(Fsrs7, 3.0),
     "too short an interval": lambda: beginning_with(Sm2Trainable, 0.00001),
     "feature of a taken name": lambda: SessionFilter(Hlr(), extra={"recent_5": Recent()}),
-    "several options at once": lambda: gru(hidden=0, epochs=-1, learning_rate=math.nan),
     "weights of another network": lambda: gru(weights=OF_GRU_P),
     "weights of another size": lambda: gru(hidden=3, weights=OF_GRU),
 }

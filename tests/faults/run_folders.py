@@ -26,8 +26,7 @@ _VALUES = (
 def prepare(_, folder):
     """Make what is changed later."""
     (folder / "pretrained").mkdir(exist_ok=True)
-    for suffix in (".safetensors", ".json"):  # of a network that needs no PyTorch
-        shutil.copy(_START.with_suffix(suffix), folder / "pretrained")
+    shutil.copy(_START, folder / "pretrained")  # of a network that needs no PyTorch
     for algo in _ALGORITHMS:
         ended = judged_command("run", f"algo={algo}", *_RUN, f"hydra.run.dir={folder / algo}")
         if ended != "accepted":

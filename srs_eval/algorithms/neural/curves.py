@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from srs_eval.algorithms.neural.fitting import ReptileAlgorithm
 from srs_eval.algorithms.neural.network import Network, Sizes, one_hot
-from srs_eval.algorithms.neural.pretraining import ReptilePretraining
-from srs_eval.algorithms.neural.training import Ramps, Recipe
+from srs_eval.algorithms.neural.recipes import RECIPES, Recipes
 from srs_eval.data.reviews import FloatArray, Reviews
 from srs_eval.errors import FitSkipped
 
@@ -92,7 +92,7 @@ class _GruCurvesNetwork(_CurveMixtureNetwork):
 
 
 @dataclass(frozen=True)
-class GruCurves(ReptilePretraining):
+class GruCurves(ReptileAlgorithm):
     r"""A gated recurrent unit that gives a mixture of two forgetting curves.
 
     For each earlier review of the card, same-day ones included, the network reads the logarithm
@@ -119,43 +119,14 @@ class GruCurves(ReptilePretraining):
     hidden : int
         Width of all layers.
 
-    Other options: see `ReptilePretraining`.
+    Other options: see `ReptileAlgorithm`.
     """
 
     hidden: int = 7
     name: ClassVar[str] = "gru_curves"
     network: ClassVar[type[Network]] = _GruCurvesNetwork
     same_day: ClassVar[bool] = True
-    recipe: ClassVar[Recipe] = Recipe(40, 512, 0.02, recency=(20.3285, 2.8844))
-    fine_tuning: ClassVar[Recipe] = Recipe(
-        epochs=21,
-        batch_size=8192,
-        learning_rate=0.0097342,
-        schedule=Ramps(0.00062512 / 0.0097342, 6 / 21, 0.0023871 / 0.0097342),
-        weight_decay=0.297537,
-        exponent=1.18462,
-        prox=1.87156e-5,
-        clip=167.863,
-        recency=(20.3285, 2.8844),
-    )
-    inner: ClassVar[Recipe] = Recipe(
-        epochs=18,
-        batch_size=8192,
-        learning_rate=0.000207,
-        schedule=Ramps(0.011728 / 0.000207, 6 / 18, 0.001814 / 0.000207),
-        betas=(0.17532, 0.97238),
-        weight_decay=0.007763,
-        exponent=0.94686,
-        prox=3.0187e-8,
-        clip=24.734,
-    )
-    outer: ClassVar[Recipe] = Recipe(
-        epochs=1,
-        batch_size=1,
-        learning_rate=0.02,
-        betas=(0.8311, 0.9180),
-        weight_decay=0.004897,
-    )
+    recipes: ClassVar[Recipes] = RECIPES["gru_curves"]
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Width, and number of curves."""
@@ -224,7 +195,7 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
 
 
 @dataclass(frozen=True)
-class LstmCurves(ReptilePretraining):
+class LstmCurves(ReptileAlgorithm):
     r"""Two long short-term memories that give a mixture of three forgetting curves.
 
     For each earlier review of the card, same-day ones included, the network reads the logarithms
@@ -252,36 +223,14 @@ class LstmCurves(ReptilePretraining):
     hidden : int
         Width of all layers.
 
-    Other options: see `ReptilePretraining`.
+    Other options: see `ReptileAlgorithm`.
     """
 
     hidden: int = 20
     name: ClassVar[str] = "lstm_curves"
     network: ClassVar[type[Network]] = _LstmCurvesNetwork
     same_day: ClassVar[bool] = True
-    recipe: ClassVar[Recipe] = Recipe(20, 512, 0.005, recency=(6.49, 2.4758))
-    fine_tuning: ClassVar[Recipe] = Recipe(
-        epochs=20,
-        batch_size=16_384,
-        learning_rate=0.0064553,
-        schedule=Ramps(0.0019622 / 0.0064553, 5 / 20, 0.0034213 / 0.0064553),
-        weight_decay=0.04855,
-        exponent=1.2103,
-        prox=0.000244,
-        clip=7050.0,
-        recency=(6.49, 2.4758),
-    )
-    inner: ClassVar[Recipe] = Recipe(
-        epochs=15,
-        batch_size=16_384,
-        learning_rate=0.0026945,
-        schedule=Ramps(1.0, 0.5, 1.0),
-        betas=(0.0, 0.999),
-        weight_decay=0.03,
-        prox=0.000244,
-        clip=7050.0,
-    )
-    outer: ClassVar[Recipe] = Recipe(1, 1, 0.02, weight_decay=0.03)
+    recipes: ClassVar[Recipes] = RECIPES["lstm_curves"]
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Width, and number of curves."""

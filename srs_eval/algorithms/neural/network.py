@@ -1,4 +1,4 @@
-"""What all networks share: how they are built, drawn, fed, what their loss is, how they predict.
+"""Networks with a state after each review: parameters, inputs, loss, and predictions.
 
 A network reads the reviews of a card one after the other and has a *state* after each of them:
 some numbers from which it predicts recall at any later time. Whatever the architecture, training
@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from srs_eval.algorithms.algorithm import Learned
 from srs_eval.algorithms.curve_only import CurveOnly
-from srs_eval.algorithms.history import no_reviews
 from srs_eval.algorithms.neural.sequences import (
     Histories,
     batch_of,
@@ -29,7 +28,6 @@ from srs_eval.algorithms.neural.sequences import (
 from srs_eval.algorithms.neural.training import one_thread
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
-Device = Literal["cpu", "cuda"]
 Sizes = tuple[float, ...]
 
 # The largest loss of one review, as in the published trainer.
@@ -38,10 +36,7 @@ _SMALLEST_DECAY = 1e-30
 
 
 class Network(nn.Module):
-    """A network with a state after each review; what a subclass leaves out stays as it is here.
-
-    Its parameters are not set until `draw` or `load` is called: see `built`.
-    """
+    """A network with a state after each review; its parameters are set by `draw` or `load`."""
 
     # How many features, the first ones, are moved and scaled by `set_scaling`
     n_scaled: ClassVar[int] = 0
@@ -65,14 +60,14 @@ class Network(nn.Module):
 
         Of the inputs [n_steps, n_cards, features], rows of zeros stand where a card is over.
         """
-        raise AssertionError("a network has a state after each review")
+        raise NotImplementedError
 
     def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
         """Return minus the logarithm of recall some days after the review that left a state.
 
         The days are broadcast against the states [..., numbers of the state].
         """
-        raise AssertionError("a network predicts recall from a state")
+        raise NotImplementedError
 
     def read(self, inputs: Tensor, entry: Tensor) -> Tensor:
         """State after the review of each entry, [len(entry), numbers of the state].
@@ -82,36 +77,33 @@ class Network(nn.Module):
         states: Tensor = self(inputs)
         return states.flatten(0, 1)[entry]
 
-    def unread(self) -> Tensor:
-        """State before any review, [numbers of the state]: by default, after a row of zeros."""
-        n_features = self.features(no_reviews()).shape[1]
-        nothing = torch.zeros(1, 1, n_features, dtype=self._like.dtype, device=self._like.device)
-        return self.read(nothing, torch.zeros(1, dtype=torch.int64))[0]
-
     def draw(self, generator: torch.Generator) -> None:
         """Draw all parameters as PyTorch would, from a generator of our own."""
         with torch.no_grad():
             for module in self.modules():
                 if isinstance(module, nn.LayerNorm):
                     module.reset_parameters()
-                elif isinstance(module, nn.Linear):
-                    _draw_below(1 / math.sqrt(module.in_features), module, generator)
+                    continue
+                if isinstance(module, nn.Linear):
+                    bound = 1 / math.sqrt(module.in_features)
                 elif isinstance(module, nn.RNNBase):
-                    _draw_below(1 / math.sqrt(module.hidden_size), module, generator)
+                    bound = 1 / math.sqrt(module.hidden_size)
+                else:
+                    continue
+                for parameter in module.parameters():
+                    parameter.uniform_(-bound, bound, generator=generator)
 
     def clip(self) -> None:
         """Move parameters back into their bounds, where they have any; after each step."""
 
     def load(self, values: FloatArray) -> None:
         """Set all parameters, in the order of `vector`."""
-        like = self._like
-        flat = torch.as_tensor(values, dtype=like.dtype, device=like.device)
+        flat = torch.as_tensor(values, dtype=next(self.parameters()).dtype)
         nn.utils.vector_to_parameters(flat, self.parameters())
 
     def vector(self) -> FloatArray:
         """All parameters in one row: tensors as they were defined, matrices row by row."""
-        flat = nn.utils.parameters_to_vector(self.parameters())
-        values: FloatArray = flat.detach().cpu().numpy()
+        values: FloatArray = nn.utils.parameters_to_vector(self.parameters()).detach().numpy()
         return values
 
     def set_scaling(self, scaling: Sequence[float]) -> None:
@@ -125,43 +117,29 @@ class Network(nn.Module):
         k = self.n_scaled
         return torch.cat([(inputs[..., :k] - self.centre) / self.spread, inputs[..., k:]], dim=-1)
 
-    @property
-    def _like(self) -> Tensor:
-        return next(self.parameters())
 
-
-def _draw_below(bound: float, module: nn.Module, generator: torch.Generator) -> None:
-    for parameter in module.parameters():
-        parameter.uniform_(-bound, bound, generator=generator)
-
-
-def built(network: type[Network], sizes: Sizes, scaling: Sequence[float] = ()) -> Network:
+def empty_network(network: type[Network], sizes: Sizes, scaling: Sequence[float] = ()) -> Network:
     """Build a network whose parameters are not set; PyTorch's own generator is not touched."""
     with torch.device("meta"):
-        made = network(*sizes)
-    made.to_empty(device="cpu")
-    made.set_scaling(scaling or _no_scaling(network))
-    return made
+        module = network(*sizes)
+    module.to_empty(device="cpu")
+    module.set_scaling(scaling or (0.0,) * network.n_scaled + (1.0,) * network.n_scaled)
+    return module
 
 
-def scaling_of(network: Network, read: Sequence[Histories]) -> tuple[float, ...]:
+def scaling_of(network: Network, logs: Sequence[Histories]) -> tuple[float, ...]:
     """Means and standard deviations of what is read of all users together; 1 in place of 0."""
     columns = np.concatenate(
-        [network.features(each.reviews)[each.review, : network.n_scaled] for each in read]
+        [network.features(each.reviews)[each.review, : network.n_scaled] for each in logs]
     )
     if not len(columns):
-        return _no_scaling(network)
+        return ()
     spread = columns.std(axis=0)
     scaling = np.concatenate([columns.mean(axis=0), np.where(spread > 0, spread, 1.0)])
     return tuple(scaling.tolist())
 
 
-def _no_scaling(network: Network | type[Network]) -> tuple[float, ...]:
-    return (0.0,) * network.n_scaled + (1.0,) * network.n_scaled
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingBatch:
+class TrainingBatch(NamedTuple):
     """A few cards, and what to predict after which of their reviews."""
 
     inputs: Tensor  # [n_steps, n_cards, features]: What the network reads
@@ -193,41 +171,30 @@ def training_batches(
     network: Network,
     histories: Histories,
     groups: Sequence[IntArray],
-    device: Device = "cpu",
-    *,
-    weight: FloatArray | None = None,
+    weight: FloatArray,
     precision: torch.dtype = torch.float32,
 ) -> list[TrainingBatch]:
-    """Make a batch of each group of cards, ready on the device; `weight` is that of each row."""
+    """Make a batch of each group of cards; `weight` is that of each row."""
     reviews, rows = histories.reviews, histories.rows
-    table = feature_table(network, reviews, device, precision=precision)
-    weights = np.ones(len(rows)) if weight is None else weight
-    elapsed = torch.as_tensor(reviews.elapsed[rows], dtype=precision, device=device)
-    weighed = torch.as_tensor(weights, dtype=precision, device=device)
-    forgotten = torch.from_numpy(~reviews.recalled[rows]).to(device)
+    table = feature_table(network, reviews, precision)
+    elapsed, weights = (
+        torch.as_tensor(column, dtype=precision) for column in (reviews.elapsed[rows], weight)
+    )
+    forgotten = torch.from_numpy(~reviews.recalled[rows])
     batches = []
     for cards in groups:
-        batch = batch_of(histories, cards)
-        target = torch.from_numpy(batch.target)
+        review, target, entry = map(torch.from_numpy, batch_of(histories, cards))
         batches.append(
-            TrainingBatch(
-                inputs=table[torch.from_numpy(batch.review)],
-                entry=torch.from_numpy(batch.entry).to(device),
-                elapsed=elapsed[target],
-                forgotten=forgotten[target],
-                weight=weighed[target],
-            )
+            TrainingBatch(table[review], entry, elapsed[target], forgotten[target], weights[target])
         )
     return batches
 
 
-def feature_table(
-    network: Network, reviews: Reviews, device: Device, *, precision: torch.dtype
-) -> Tensor:
+def feature_table(network: Network, reviews: Reviews, precision: torch.dtype) -> Tensor:
     """Tabulate what the network reads of each review, and a row of zeros for padding."""
     features = network.features(reviews)
     padded = np.concatenate([features, np.zeros((1, features.shape[1]))])
-    return torch.as_tensor(padded, dtype=precision, device=device)
+    return torch.as_tensor(padded, dtype=precision)
 
 
 def one_hot(rating: IntArray) -> FloatArray:
@@ -249,43 +216,33 @@ class NetworkModel(CurveOnly):
     # Tensors in the order of the network's definition, matrices row by row
     parameters: tuple[float, ...]
     scaling: tuple[float, ...] = ()  # As in `Network.set_scaling`; none if empty
-    device: Device = "cpu"  # Where to compute
     learned: Learned = field(default_factory=Learned, compare=False)  # How it was trained
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, the history staying as it is."""
-        network = _built(self)
-        days = torch.as_tensor(np.asarray(elapsed, np.float64), device=self.device)
+        network = _network_of(self)
+        days = torch.as_tensor(np.asarray(elapsed, np.float64))
         with torch.no_grad(), one_thread():
-            decay = network.decay(self._states(network, reviews, rows)[:, None], days)
-        p: FloatArray = np.exp(-decay.cpu().numpy())
+            decay = network.decay(_states(network, reviews, rows)[:, None], days)
+        p: FloatArray = np.exp(-decay.numpy())
         return np.clip(p, _SMALLEST_P, 1 - _SMALLEST_P)
 
-    def states(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Return the state of the network just before each of `rows`.
 
-        Where a card has no earlier review, it is that of a network that has read nothing.
-        """
-        with torch.no_grad(), one_thread():
-            states: FloatArray = self._states(_built(self), reviews, rows).cpu().numpy()
-        return states
-
-    def _states(self, network: Network, reviews: Reviews, rows: IntArray) -> Tensor:
-        features = feature_table(network, reviews, self.device, precision=torch.float64)
-        histories = histories_before(reviews, rows)
-        states = network.unread().repeat(len(rows), 1)
-        for cards in groups_of_entries(histories, per_group=_ENTRIES_AT_A_TIME):
-            batch = batch_of(histories, cards)
-            inputs = features[torch.from_numpy(batch.review)]
-            entry = torch.from_numpy(batch.entry).to(self.device)
-            states[torch.from_numpy(batch.target)] = network.read(inputs, entry)
-        return states
+def _states(network: Network, reviews: Reviews, rows: IntArray) -> Tensor:
+    """State just before each of `rows`; at a card's first review, that after a row of zeros."""
+    features = feature_table(network, reviews, torch.float64)
+    histories = histories_before(reviews, rows)
+    nothing = torch.zeros(1, 1, features.shape[1], dtype=torch.float64)
+    states = network.read(nothing, torch.zeros(1, dtype=torch.int64)).repeat(len(rows), 1)
+    for cards in groups_of_entries(histories, per_group=_ENTRIES_AT_A_TIME):
+        review, target, entry = map(torch.from_numpy, batch_of(histories, cards))
+        states[target] = network.read(features[review], entry)
+    return states
 
 
 @lru_cache(maxsize=2)
-def _built(model: NetworkModel) -> Network:
+def _network_of(model: NetworkModel) -> Network:
     """Build the network of a model, for predictions; one model is asked again and again."""
-    network = built(model.network, model.sizes, model.scaling)
-    network = network.double().to(model.device).eval()
+    network = empty_network(model.network, model.sizes, model.scaling).double().eval()
     network.load(np.array(model.parameters))
     return network

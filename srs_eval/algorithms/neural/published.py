@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from srs_eval.algorithms.neural.curves import PowerCurveNetwork
+from srs_eval.algorithms.neural.fitting import NetworkAlgorithm
 from srs_eval.algorithms.neural.network import Network, Sizes
-from srs_eval.algorithms.neural.pretraining import PooledPretraining
-from srs_eval.algorithms.neural.training import Recipe
+from srs_eval.algorithms.neural.recipes import RECIPES, Recipes
 
 
 class GruNetwork(PowerCurveNetwork):
@@ -43,7 +43,7 @@ class GruNetwork(PowerCurveNetwork):
 
 
 @dataclass(frozen=True)
-class Gru(PooledPretraining):
+class Gru(NetworkAlgorithm):
     r"""A gated recurrent unit that reads a card's history and gives its stability.
 
     Cho et al. (2014), *Learning phrase representations using RNN encoder-decoder for statistical
@@ -69,13 +69,13 @@ class Gru(PooledPretraining):
     hidden : int
         Number of hidden units.
 
-    Other options: see `PooledPretraining`.
+    Other options: see `NetworkAlgorithm`.
     """
 
     hidden: int = 2
     name: ClassVar[str] = "gru"
     network: ClassVar[type[Network]] = GruNetwork
-    recipe: ClassVar[Recipe] = Recipe(60, 512, 0.04, weight_decay=1e-5)
+    recipes: ClassVar[Recipes] = RECIPES["gru"]
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Hidden units."""
@@ -132,14 +132,13 @@ class GruP(Gru):
     hidden : int
         Number of hidden units.
 
-    Other options: see `PooledPretraining`.
+    Other options: see `NetworkAlgorithm`.
     """
 
     hidden: int = 8
     name: ClassVar[str] = "gru_p"
     network: ClassVar[type[Network]] = _GruPNetwork
-    recipe: ClassVar[Recipe] = Recipe(40, 512, 0.01, weight_decay=1e-5)
-    fine_tuning: ClassVar[Recipe] = Recipe(16, 512, 0.01, weight_decay=1e-5)
+    recipes: ClassVar[Recipes] = RECIPES["gru_p"]
 
 
 _WIDTH, _HEADS, _DROPOUT = 2, 2, 0.1
@@ -201,7 +200,7 @@ class _TransformerNetwork(PowerCurveNetwork):
 
 
 @dataclass(frozen=True)
-class Transformer(PooledPretraining):
+class Transformer(NetworkAlgorithm):
     r"""An encoder-decoder transformer that reads a card's history and gives its stability.
 
     Vaswani et al. (2017), *Attention is all you need*, NeurIPS,
@@ -226,7 +225,7 @@ class Transformer(PooledPretraining):
 
     name: ClassVar[str] = "transformer"
     network: ClassVar[type[Network]] = _TransformerNetwork
-    recipe: ClassVar[Recipe] = Recipe(20, 512, 0.04, weight_decay=1e-5)
+    recipes: ClassVar[Recipes] = RECIPES["transformer"]
 
 
 _STABILITY = (1.0, 2.5, 4.5, 10.0)
@@ -324,7 +323,7 @@ def _ask(neuron: nn.Sequential, *inputs: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Nn17(PooledPretraining):
+class Nn17(NetworkAlgorithm):
     """SM-17 with networks in place of its matrices.
 
     The state of a card is its stability and difficulty. Five networks of one hidden neuron each
@@ -348,9 +347,7 @@ class Nn17(PooledPretraining):
 
     name: ClassVar[str] = "nn17"
     network: ClassVar[type[Network]] = _Nn17Network
-    recipe: ClassVar[Recipe] = Recipe(20, 512, 0.04)
-    fine_tuning: ClassVar[Recipe] = Recipe(5, 512, 0.04)
-    pretraining: ClassVar[Recipe] = Recipe(32, 65_536, 0.04)
+    recipes: ClassVar[Recipes] = RECIPES["nn17"]
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Shortest stability, in days."""

@@ -7,19 +7,16 @@ than training the network of one user; Adam is a few lines.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 Batch = TypeVar("Batch")
-Step = TypeVar("Step")
-# Of the share of all steps that are done, which share of the learning rate the next one has.
+# From the share of all steps that are done to the share of the learning rate of the next one.
 Schedule = Callable[[float], float]
 
 _TINY = 1e-8
@@ -32,9 +29,8 @@ def cosine(done: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Ramps:
-    """Go straight from one share to 1, and from there straight to another."""
+    """Straight from one share of the learning rate to 1, and from there straight to another."""
 
-    # Shares of the learning rate at the first and after the last step
     start: float
     turn: float  # Share of the steps after which it is 1
     end: float
@@ -48,13 +44,13 @@ class Ramps:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a network is trained."""
+    """Options of AdamW over batches of reviews, and weights of these."""
 
     epochs: int  # How often each training review is used
     batch_size: int  # About how many training reviews make a step
     learning_rate: float  # What `schedule` takes its shares of
     schedule: Schedule = cosine
-    # Of AdamW; weights decay by `weight_decay` times the learning rate at each step
+    # Weights decay by `weight_decay` times the learning rate at each step
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
     # A batch of B reviews counts as much as B**exponent; learning rates are multiplied by
@@ -83,33 +79,11 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def with_own_seed(losses: Iterator[float], generator: torch.Generator) -> Iterator[float]:
-    """Run each epoch on one thread, with a seed of its own for dropout.
-
-    Dropout draws from PyTorch's global generators, which are given back after each epoch, so that
-    what is done between two of them changes nothing in the training, nor the training anything
-    there.
-    """
-    seed = generator.initial_seed()
-    for epoch in count():
-        with one_thread(), torch.random.fork_rng():
-            torch.manual_seed((seed + epoch) % 2**63)
-            loss = next(losses, None)
-        if loss is None:
-            return
-        yield loss
-
-
 def generator_from(seed: int) -> torch.Generator:
-    """Make a source of random numbers of its own, leaving PyTorch's global one alone."""
+    """Make a source of random numbers, leaving PyTorch's global one alone."""
     generator = torch.Generator()
     generator.manual_seed(seed)
     return generator
-
-
-def last_of(steps: Iterator[Step]) -> Step:
-    """Train to the end, and return what the last step came to."""
-    return deque(steps, maxlen=1).pop()
 
 
 def epochs(
@@ -123,37 +97,40 @@ def epochs(
     """Run one step of Adam per batch, in an order of batches drawn anew for each epoch.
 
     After each epoch, yield the sum of its losses, each taken just before its step; NaN or infinity
-    is the last. `parameters` are leaves of the graph of `loss`, changed in place. The scale of the
-    loss hardly matters, as Adam divides it out. `recipe` says how often each batch is used, and the
-    steps; what a batch is made of is not looked at. `after_step` is called after each step, to move
-    parameters into their bounds.
+    is the last. `parameters` are leaves of the graph of `loss`, changed in place. `after_step` is
+    called after each step, to move parameters into their bounds.
 
-    See Kingma, D. P., & Ba, J. (2015). Adam: A method for stochastic optimization. ICLR.
-    https://doi.org/10.48550/arXiv.1412.6980
+    Each epoch is on one thread, with a seed of its own for dropout: PyTorch's global generators are
+    given back after it, so that what is done between two epochs changes nothing in the training,
+    nor the training anything there.
     """
     adam = Adam(parameters, recipe)
-    n_steps = recipe.epochs * len(batches)
     for epoch in range(recipe.epochs):
-        total = 0.0
-        for turn, number in enumerate(torch.randperm(len(batches), generator=generator).tolist()):
-            value = loss(batches[number])
-            # A parameter that no review of the batch needs has a gradient of 0, not none.
-            gradients = torch.autograd.grad(value, parameters, materialize_grads=True)
-            adam.step(gradients, recipe.pace((epoch * len(batches) + turn) / n_steps))
-            after_step()
-            total += float(value.detach())
-            if not math.isfinite(total):
-                yield total
-                return
+        with one_thread(), torch.random.fork_rng():
+            torch.manual_seed((generator.initial_seed() + epoch) % 2**63)
+            total = 0.0
+            order = torch.randperm(len(batches), generator=generator).tolist()
+            for step, number in enumerate(order, start=epoch * len(batches)):
+                value = loss(batches[number])
+                # A parameter that no review of the batch needs has a gradient of 0, not none.
+                gradients = torch.autograd.grad(value, parameters, materialize_grads=True)
+                adam.step(gradients, recipe.pace(step / (recipe.epochs * len(batches))))
+                after_step()
+                total += float(value.detach())
+                if not math.isfinite(total):
+                    break
         yield total
+        if not math.isfinite(total):
+            return
 
 
 class Adam:
     """The optimiser of Kingma & Ba (2015), with the weight decay of Loshchilov & Hutter (2019).
 
     It changes the parameters in place. Betas, weight decay and the longest gradient are those of
-    the recipe. See Loshchilov, I., & Hutter, F. (2019). Decoupled weight decay regularization.
-    ICLR. https://doi.org/10.48550/arXiv.1711.05101
+    the recipe. See Kingma, D. P., & Ba, J. (2015). Adam: A method for stochastic optimization.
+    ICLR. https://doi.org/10.48550/arXiv.1412.6980, and Loshchilov, I., & Hutter, F. (2019).
+    Decoupled weight decay regularization. ICLR. https://doi.org/10.48550/arXiv.1711.05101
     """
 
     def __init__(self, parameters: Sequence[Tensor], recipe: Recipe) -> None:
@@ -166,22 +143,18 @@ class Adam:
     @torch.no_grad()
     def step(self, gradients: Sequence[Tensor], learning_rate: float) -> None:
         """Move each parameter by about `learning_rate` against its gradient."""
-        mean_kept, square_kept = self._recipe.betas
+        first, second = self._recipe.betas
         self._steps += 1
-        pace = learning_rate / (1 - mean_kept**self._steps)
-        spread = math.sqrt(1 - square_kept**self._steps)
+        pace = learning_rate / (1 - first**self._steps)
+        spread = math.sqrt(1 - second**self._steps)
         decay = 1 - learning_rate * self._recipe.weight_decay
+        if self._recipe.clip < math.inf:
+            length = float(torch.stack([(g * g).sum() for g in gradients]).sum().sqrt())
+            share = min(1.0, self._recipe.clip / max(length, _TINY))
+            gradients = [gradient * share for gradient in gradients]
         for parameter, gradient, mean, square in zip(
-            self._parameters, self._clipped(gradients), self._mean, self._square, strict=True
+            self._parameters, gradients, self._mean, self._square, strict=True
         ):
-            mean.lerp_(gradient, 1 - mean_kept)
-            square.mul_(square_kept).addcmul_(gradient, gradient, value=1 - square_kept)
+            mean.lerp_(gradient, 1 - first)
+            square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
             parameter.mul_(decay).sub_((mean / (square.sqrt() / spread + _TINY)).mul_(pace))
-
-    def _clipped(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Shorten the gradient where it is too long."""
-        if self._recipe.clip == math.inf:
-            return gradients
-        length = float(torch.stack([(g * g).sum() for g in gradients]).sum().sqrt())
-        shorter = min(1.0, self._recipe.clip / max(length, _TINY))
-        return [gradient * shorter for gradient in gradients]

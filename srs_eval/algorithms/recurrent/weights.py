@@ -1,7 +1,6 @@
-"""Pretrained weights: their numbers, and a record of the users they were learned from.
+"""Weights learned from other users, and the record of whom they were learned from.
 
-Numbers are kept in the safetensors format, which holds no code; the card is a JSON file of the
-same name beside them.
+Both are in one safetensors file, which holds no code; the record is JSON in its metadata.
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from srs_eval.data.reviews import (
     FloatArray,
@@ -29,16 +27,15 @@ from srs_eval.errors import ConfigError, FitError, FitSkipped
 
 # A user's log, and the rows whose outcomes are learned from.
 TrainingLog = tuple[Reviews, IntArray]
-_COLUMNS = ("day", "rating", "elapsed_days", "elapsed", "row")
 
-# Digests are kept of the first 1, 2, 4, ... 4096 reviews.
+# Digests are of the first 1, 2, 4, ... 4096 reviews.
 _DIGESTS = 13
 # Two people's first reviews may be alike, if they are few: then the name must be the same too.
 _CERTAIN = 8
-# Bytes of a file of weights, and of its card, at most.
-_LARGEST = 1 << 26
 # Digests from that of 16 reviews on.
 _BEGINNING = 4
+# Key of the record in the metadata.
+_RECORD = "srs_eval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class SeenUser:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What was learned from other users."""
+    """Parameters of a network that were learned from other users."""
 
     network: str  # Name of the algorithm they belong to
     sizes: tuple[float, ...]  # What its network is built with
@@ -73,7 +70,7 @@ class Weights:
         scaling: tuple[float, ...] = (),
         **settings: Any,
     ) -> Self:
-        """Return what was learned from the logs of some users, if it is made of numbers."""
+        """Record the users of some logs; raise `FitError` unless all parameters are finite."""
         if not np.isfinite(parameters).all():
             raise FitError(f"{network}: pretraining led to weights that are not finite")
         seen = tuple(SeenUser(log.user, len(rows), digests_of(log)) for log, rows in logs)
@@ -107,26 +104,14 @@ class Weights:
             )
 
     def save(self, path: Path) -> None:
-        """Write the numbers to `path` (which ends in .safetensors), and the card beside it."""
-        content = save(
-            {
-                "parameters": np.array(self.parameters, np.float32),
-                "scaling": np.array(self.scaling, np.float64),
-            }
-        )
-        card = {
-            "network": self.network,
-            "sizes": self.sizes,
-            "n_parameters": len(self.parameters),
-            "sha256": hashlib.sha256(content).hexdigest(),
-            "settings": dict(self.settings),
-            "version": self.version,
-            "seen": [asdict(user) for user in self.seen],
+        """Write a safetensors file."""
+        columns = asdict(self)
+        tensors: dict[str, FloatArray] = {
+            "parameters": np.array(columns.pop("parameters"), np.float32),
+            "scaling": np.array(columns.pop("scaling"), np.float64),
         }
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        text = json.dumps(card, ensure_ascii=False).replace('{"name": ', '\n {"name": ')
-        card_of(path).write_text(text + "\n", encoding="utf-8")
+        path.write_bytes(save(tensors, {_RECORD: json.dumps(columns, ensure_ascii=False)}))
 
 
 def weights_for(
@@ -139,7 +124,7 @@ def weights_for(
     if weights is None:
         return None
     if not isinstance(weights, Weights):
-        weights = read_weights(Path(weights).expanduser())
+        weights = _read(Path(weights).expanduser())
     if weights.network != algorithm or weights.sizes not in sizes:
         raise ConfigError(
             f"{algorithm}: these weights are those of {weights.network} with sizes "
@@ -148,57 +133,31 @@ def weights_for(
     return weights
 
 
-def card_of(path: Path) -> Path:
-    """Path of the card that belongs to weights."""
-    return path.with_suffix(".json")
-
-
-def read_weights(path: Path) -> Weights:
-    """Read weights and their card, which must belong together."""
+def _read(path: Path) -> Weights:
+    """Read a safetensors file."""
     try:
-        files = {file: file.stat() for file in (path, card_of(path))}
-    except OSError as error:
-        raise ConfigError(f"weights {path}: {error.strerror}: {error.filename}") from error
-    for file, found in files.items():
-        if found.st_size > _LARGEST:
-            raise ConfigError(
-                f"weights {file}: {found.st_size:,} bytes are more than weights may have, "
-                f"{_LARGEST:,}"
-            )
-    changed = [found.st_mtime_ns for found in files.values()]
-    return _read_once(path, (changed[0], changed[1]))
-
-
-@lru_cache(maxsize=4)
-def _read_once(path: Path, _changed: tuple[int, int]) -> Weights:
-    content = path.read_bytes()
-    try:
-        card = json.loads(card_of(path).read_text(encoding="utf-8"))
-        numbers = load(content)
-        parameters, scaling = numbers["parameters"], numbers["scaling"]
-        seen = tuple(
-            SeenUser(user["name"], user["reviews"], tuple(user["digests"])) for user in card["seen"]
-        )
-        weights = Weights(
-            network=card["network"],
-            sizes=tuple(card["sizes"]),
+        with safe_open(path, "numpy") as file:
+            record = json.loads(file.metadata()[_RECORD])
+            parameters, scaling = map(file.get_tensor, ("parameters", "scaling"))
+        return Weights(
+            network=record["network"],
+            sizes=tuple(record["sizes"]),
             parameters=tuple(parameters.tolist()),
             scaling=tuple(scaling.tolist()),
-            seen=seen,
-            settings=card["settings"],
-            version=card["version"],
+            seen=tuple(
+                SeenUser(user["name"], user["reviews"], tuple(user["digests"]))
+                for user in record["seen"]
+            ),
+            settings=record["settings"],
+            version=record["version"],
         )
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except OSError as error:
+        raise ConfigError(f"weights {path}: {error}") from error
+    except (SafetensorError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise ConfigError(
-            f"weights {path}: these are not weights with their card ({type(error).__name__}: "
-            f"{error})"
+            f"weights {path}: not a safetensors file with the record of srs_eval, whom they were "
+            f"learned from ({type(error).__name__}: {error})"
         ) from error
-    if card.get("sha256") != hashlib.sha256(content).hexdigest():
-        raise ConfigError(
-            f"weights {path}: the card {card_of(path).name} is that of other weights, so it "
-            "cannot be told whom these have seen"
-        )
-    return weights
 
 
 def digests_of(reviews: Reviews) -> tuple[str, ...]:
@@ -216,12 +175,8 @@ def digests_of(reviews: Reviews) -> tuple[str, ...]:
     appearance = np.argsort(np.argsort(first))[which]
     day = reviews.day[later] - reviews.day[later[0]]
     facts = np.stack([appearance, day, reviews.rating[later]], axis=1).astype("<i8")
-    digest, digests, done = hashlib.sha256(), [], 0
-    for power in range(len(later).bit_length()):
-        digest.update(facts[done : 1 << power].tobytes())
-        done = 1 << power
-        digests.append(digest.hexdigest()[:16])
-    return tuple(digests)
+    ends = 1 << np.arange(len(later).bit_length())
+    return tuple(hashlib.sha256(facts[:end].tobytes()).hexdigest()[:16] for end in ends)
 
 
 def pooled(logs: Sequence[TrainingLog]) -> TrainingLog:
@@ -229,25 +184,17 @@ def pooled(logs: Sequence[TrainingLog]) -> TrainingLog:
 
     Raise `ConfigError` if there are none, or some count whole days and others do not.
     """
-    if len({reviews.whole_days for reviews, _ in logs}) != 1:
+    reviews = [log for log, _ in logs]
+    if len({log.whole_days for log in reviews}) != 1:
         raise ConfigError("pretraining needs users, all with whole days or all with fractions")
-    cards, rows, n_cards, n_reviews = [], [], 0, 0
-    for reviews, trained in logs:
-        _, card = np.unique(reviews.card, return_inverse=True)
-        cards.append(card + n_cards)
-        rows.append(trained + n_reviews)
-        n_cards += int(card.max(initial=-1)) + 1
-        n_reviews += len(reviews)
+    sizes = [len(log) for log in reviews]
+    begins = np.cumsum([0, *sizes[:-1]])
     columns: dict[str, Any] = {
-        name: np.concatenate([getattr(reviews, name) for reviews, _ in logs]) for name in _COLUMNS
+        name: np.concatenate([getattr(log, name) for log in reviews])
+        for name in ("card", "day", "rating", "elapsed_days", "elapsed", "row", "duration_ms")
+        if all(getattr(log, name) is not None for log in reviews)
     }
-    durations = [reviews.duration_ms for reviews, _ in logs]
-    known = [duration for duration in durations if duration is not None]
-    together = Reviews(
-        user="pooled",
-        card=np.concatenate(cards),
-        whole_days=logs[0][0].whole_days,
-        duration_ms=np.concatenate(known) if len(known) == len(durations) else None,
-        **columns,
-    )
-    return together, np.concatenate(rows)
+    owner_and_card = np.stack([np.repeat(np.arange(len(logs)), sizes), columns["card"]])
+    columns["card"] = np.unique(owner_and_card, axis=1, return_inverse=True)[1].ravel()
+    rows = np.concatenate([own + begin for (_, own), begin in zip(logs, begins, strict=True)])
+    return Reviews(user="pooled", whole_days=reviews[0].whole_days, **columns), rows

@@ -15,10 +15,10 @@ from invented import log_of_all_histories
 from trial import REVIEWS, TASK, fitted
 
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
-from srs_eval.algorithms.neural.fitting import near, recency
+from srs_eval.algorithms.neural.fitting import recency_weights, squared_distance
 from srs_eval.algorithms.neural.network import (
     NetworkModel,
-    built,
+    empty_network,
     feature_table,
     log_loss,
     summed_loss,
@@ -31,7 +31,7 @@ from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished, PublishedLst
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
-from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -59,7 +59,7 @@ def sines(n):
 def with_sines(algorithm):
     """The network with the test parameters of the golden file."""
     sizes = algorithm.sizes(whole_days=True)
-    n = sum(p.numel() for p in built(algorithm.network, sizes).parameters())
+    n = sum(p.numel() for p in empty_network(algorithm.network, sizes).parameters())
     first = NN17_FIRST if isinstance(algorithm, Nn17) else ()
     return NetworkModel(algorithm.network, sizes, (*first, *sines(n - len(first))))
 
@@ -81,7 +81,7 @@ def differences(golden, model):
 def test_sizes_and_predictions_equal_the_reference(name):
     (golden,) = [entry for entry in GOLDEN["algorithms"] if entry["name"] == name]
     model = with_sines(PUBLISHED[name]())
-    parameters = built(model.network, model.sizes).parameters()
+    parameters = empty_network(model.network, model.sizes).parameters()
     assert [list(each.shape) for each in parameters] == [shape for _, shape in golden["tensors"]]
     assert len(model.parameters) == golden["n_parameters"]
     off = differences(golden, model)
@@ -94,7 +94,7 @@ def test_sizes_and_predictions_equal_the_reference(name):
 
 def one_prefix_per_review(network, reviews, rows):
     """Sum the losses of rows, reading the history before each of them on its own."""
-    table = feature_table(network, reviews, "cpu", precision=torch.float64)
+    table = feature_table(network, reviews, torch.float64)
     losses = []
     for row in rows.tolist():
         past = np.flatnonzero(reviews.card[:row] == reviews.card[row])
@@ -109,12 +109,12 @@ def one_prefix_per_review(network, reviews, rows):
 def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(algorithm):
     reviews = trial_task(same_day=algorithm.same_day, cards=3).reviews
     rows = np.flatnonzero(reviews.elapsed_days > 0)
-    network = built(algorithm.network, algorithm.sizes(whole_days=True)).double().eval()
+    network = empty_network(algorithm.network, algorithm.sizes(whole_days=True)).double().eval()
     network.load(np.array(with_sines(algorithm).parameters))
     histories = histories_before(reviews, rows)
     order = np.random.default_rng(0).permutation(len(histories.length))
     groups = groups_of_targets(histories, order, per_group=8)
-    batches = training_batches(network, histories, groups, precision=torch.float64)
+    batches = training_batches(network, histories, groups, np.ones(len(rows)), torch.float64)
     loss = torch.stack([summed_loss(network, batch) for batch in batches]).sum()
     naive = one_prefix_per_review(network, reviews, rows)
     assert len(batches) > 2
@@ -169,25 +169,12 @@ def test_inputs_are_standardised_by_what_training_reads(algorithm):
     task = trial_task(same_day=True)
     rows = task.folds[0].train
     model = algorithm.fit(task.reviews, rows, np.random.default_rng(0))
-    network = built(model.network, model.sizes, model.scaling).double()
+    network = empty_network(model.network, model.sizes, model.scaling).double()
     histories = histories_before(task.reviews, rows)
     read = network.scaled(torch.from_numpy(network.features(task.reviews)[histories.review]))
     scaled = read[:, : network.n_scaled].numpy()
     assert scaled.mean(axis=0) == pytest.approx(0, abs=1e-6)
     assert scaled.std(axis=0) == pytest.approx(1, abs=1e-6)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
-@each
-def test_a_gpu_predicts_what_the_cpu_predicts(algorithm):
-    task = trial_task(same_day=algorithm.same_day)
-    rows = task.folds[0].train
-    quick = replace(algorithm, epochs=1, device="cuda")
-    model = quick.fit(task.reviews, rows, np.random.default_rng(0))
-    on_cpu = replace(model, device="cpu")
-    assert model.predict(task.reviews, rows) == pytest.approx(
-        on_cpu.predict(task.reviews, rows), abs=1e-9
-    )
 
 
 def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1():
@@ -199,15 +186,9 @@ def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1()
 
 
 def test_a_state_is_the_logarithm_of_the_days_until_recall_is_0_9():
-    model = NetworkModel(GruNetwork, (2,), sines(39))
-    days = np.exp(model.states(REVIEWS, ROWS))
-    assert model.predict_at(REVIEWS, ROWS, days) == pytest.approx(np.full((len(ROWS), 1), 0.9))
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_a_missing_gpu_is_refused():
-    with pytest.raises(ConfigError, match="device=cuda"):
-        Gru(device="cuda")
+    log_days = torch.tensor([[-2.0], [0.0], [5.0]], dtype=torch.float64)
+    decay = empty_network(GruNetwork, (2,)).decay(log_days, log_days[:, 0].exp())
+    assert np.exp(-decay.numpy()) == pytest.approx(0.9)
 
 
 def test_a_diverged_fit_names_the_user_and_what_to_try():
@@ -322,17 +303,17 @@ def test_a_seen_user_is_recognised(learned_from, log, known):
 
 
 def test_recent_reviews_weigh_more_and_a_centre_pulls_where_the_recipe_says_so():
-    weight = recency(100, Recipe(1, 1, 0.1, recency=(6.49, 2.4758)))
+    weight = recency_weights(100, Recipe(1, 1, 0.1, recency=(6.49, 2.4758)))
     assert weight.mean() == pytest.approx(1)
     assert weight[-1] / weight[0] == pytest.approx(7.49)
-    assert (recency(3, Recipe(1, 1, 0.1)) == 1).all()
+    assert (recency_weights(3, Recipe(1, 1, 0.1)) == 1).all()
     moved = [torch.tensor([1.0, 4.0]), torch.tensor([[2.0]])]
     centre = [torch.tensor([0.0, 1.0]), torch.tensor([[-3.0]])]
-    assert float(near(moved, centre, 0.5)) == 0.5 * (1 + 9 + 25)
+    assert float(squared_distance(moved, centre)) == 1 + 9 + 25
 
 
 def test_gru_weights_start_orthogonal_with_no_bias():
-    network = built(Gru().network, (2,))
+    network = empty_network(Gru().network, (2,))
     network.draw(generator_from(0))
     inputs, recurrent, *biases = list(network.rnn.parameters())
     for matrix in (inputs, recurrent):
@@ -341,7 +322,7 @@ def test_gru_weights_start_orthogonal_with_no_bias():
 
 
 def test_first_states_of_nn17_stay_in_their_bounds():
-    network = built(Nn17().network, (0.01,))
+    network = empty_network(Nn17().network, (0.01,))
     network.load(np.full(39, 200.0))
     network.clip()
     values = network.vector()
