@@ -16,7 +16,7 @@ from pairs import predicted
 from srs_eval import plots
 from srs_eval.algorithms.algorithm import Contribution
 from srs_eval.metrics.predictions import Curves
-from srs_eval.plots.recall_over_time import elapsed_sums
+from srs_eval.plots.curves_plot import elapsed_sums
 
 
 def simulated(n):

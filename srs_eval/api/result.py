@@ -199,9 +199,8 @@ class RunResult(Shown):
         if not complete:
             raise ConfigError("there are no predictions to draw: no user was scored, or none kept")
         scores = dict(zip(self.run.by_user.names, self.run.by_user.values.T, strict=True))
-        better = {metric.name: metric.better for metric in full_panel()}
         title = f"{self.facts.label} on {self.facts.data}"
-        figure = figures.figure(name, figures.Pictured(complete), scores, better, title=title)
+        figure = figures.figure(name, figures.RunSums(complete), scores, title)
         if figure is None:
             raise ConfigError(f"{self.facts.label} has no forgetting curves to draw")
         annotate(figure, note_of(self.run))

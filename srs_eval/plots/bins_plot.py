@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PatchCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_hex
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
@@ -32,6 +32,8 @@ from srs_eval.plots import style
 # Whole numbers up to this have their bins named: 100 years in days.
 _LARGEST = 36_600
 _Z = 1.959963984540054
+# Blue to vermilion, light enough for letters.
+_SHADES = LinearSegmentedColormap.from_list("gaps", ["#479ACA", "#F7F7F7", "#E18C47"], N=255)
 _LIMITS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 # Bins of a smaller share of the reviews do not stretch the colours.
 _NOTABLE = 0.005
@@ -107,46 +109,50 @@ def bins_figure(reviews: Predictions | FloatArray, *, title: str = "") -> Figure
     gaps = bin_gaps(reviews)
     rows, columns = gaps.n.shape
     size = max(1.0, columns / _COLUMNS, rows / _ROWS)
-    with style.house_style():
-        figure = style.new_figure(size * style.WIDTH, size * style.HEIGHT)
+    with style.titled_figure("bins", title, size * style.WIDTH, size * style.HEIGHT) as figure:
         axes = figure.add_subplot()
         if (shades := _draw(axes, gaps)) is not None:
             bar = style.colour_bar(figure, axes, shades, "prediction less recall", extend="both")
             percent = FuncFormatter(lambda gap, _: f"{100 * gap:+g} %" if gap else "0")
             bar.ax.yaxis.set_major_formatter(percent)
-        style.write_title(figure, "bins", title)
     return figure
 
 
 def bin_gaps(reviews: Predictions | FloatArray, *, scales: Bins = FSRS_OPTIMIZER) -> BinGaps:
     """Add up the bins of RMSE(bins) that differ in lapses only; empty where facts are missing."""
-    if isinstance(reviews, Predictions):
-        reviews = every_bin(scales, reviews)
-    held = np.flatnonzero(reviews[:, 0] > 0)  # neither no reviews nor NaN
-    sums = reviews[held]
-    number, residual, variance = sums.T
-    if not len(held):
+    sums = every_bin(scales, reviews) if isinstance(reviews, Predictions) else reviews
+    columns, intervals = _ranges(scales.interval)
+    rows, numbers = _ranges(scales.reviews)
+    table = sums.reshape(scales.interval.count, scales.reviews.count, -1, 3).sum(axis=2)
+    table = np.add.reduceat(np.add.reduceat(table, columns, axis=0), rows, axis=1)
+    n, gap, variance = table.transpose(2, 1, 0)
+    across, up = (np.flatnonzero((n > 0).any(axis=axis)) for axis in (0, 1))  # NaN is not
+    if not len(up):
         none = np.empty((0, 0))
         return BinGaps((), (), none, none, none > 0, math.nan, math.nan)
-    both = held // (scales.lapses.count + 1)
-    column, across = _places(scales.interval, both // scales.reviews.count)
-    row, up = _places(scales.reviews, both % scales.reviews.count)
-    shape = (len(up), len(across))
-    place = row * len(across) + column
-    n, gap, chance = (
-        np.bincount(place, part, math.prod(shape)).reshape(shape).astype(np.float64)
-        for part in (number, residual, variance)
-    )
+    row, column = slice(up[0], up[-1] + 1), slice(across[0], across[-1] + 1)
+    n, gap, variance = (each[row, column] for each in (n, gap, variance))
+    sums = sums[sums[:, 0] > 0]
     return BinGaps(
-        intervals=across,
-        reviews=up,
+        intervals=intervals[column],
+        reviews=numbers[row],
         n=n,
-        gap=np.divide(gap, n, out=np.full(shape, np.nan), where=n > 0),
+        gap=np.divide(gap, n, out=np.full(n.shape, np.nan), where=n > 0),
         # Outcomes are whole: half a review more or less is the nearest they come.
-        beyond_chance=np.abs(gap) > _Z * np.sqrt(chance) + 0.5,
+        beyond_chance=np.abs(gap) > _Z * np.sqrt(variance) + 0.5,
         rmse=math.sqrt(mean_square(sums)),
         floor=math.sqrt(mean_variance(sums)),
     )
+
+
+def _ranges(scale: Scale) -> tuple[IntArray, tuple[str, ...]]:
+    """First codes, and names, of the ranges of whole numbers that share a code, from < 1 on."""
+    whole = np.arange(1, _LARGEST)
+    codes = scale.codes(whole)
+    first = np.flatnonzero(np.diff(codes, prepend=-1))
+    ranges = zip(whole[first], whole[first[1:]] - 1, strict=False)
+    names = [f"{low}-{high}" if low < high else f"{low}" for low, high in ranges]
+    return np.append(0, codes[first]), ("< 1", *names, f"{whole[first[-1]]}+")
 
 
 def _draw(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
@@ -166,10 +172,9 @@ def _draw(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(length=0)
     share = gaps.n / gaps.n.sum()
-    shades = ScalarMappable(_limits(gaps, share), _shades())
-    places = np.argwhere(gaps.n > 0)
+    shades = ScalarMappable(_norm(gaps.gap, share), _SHADES)
     tiles = []
-    for row, column in places:
+    for row, column in np.argwhere(gaps.n > 0):
         beyond = bool(gaps.beyond_chance[row, column])
         side = 0.96 if beyond else _WITHIN_CHANCE
         tiles.append(Rectangle((column - side / 2, row - side / 2), side, side))
@@ -191,34 +196,8 @@ def _draw(axes: Axes, gaps: BinGaps) -> ScalarMappable | None:
     return shades
 
 
-def _places(scale: Scale, code: IntArray) -> tuple[IntArray, tuple[str, ...]]:
-    """Count the codes that occur from 0, with those between them, and name their ranges."""
-    whole = np.arange(1, _LARGEST)
-    codes = scale.codes(whole)
-    first = np.flatnonzero(np.diff(codes, prepend=-1))
-    starts, known = whole[first], codes[first]
-    # Values below 1 share the first position, values beyond the last share the last.
-    place = np.searchsorted(known, code, side="right")
-    lowest = int(place.min())
-    ranges = zip(starts, starts[1:] - 1, strict=False)
-    names = ["< 1", *(f"{low}-{high}" if low < high else f"{low}" for low, high in ranges)]
-    names.append(f"{starts[-1]}+")
-    return place - lowest, tuple(names[lowest : int(place.max()) + 1])
-
-
-def _limits(gaps: BinGaps, share: FloatArray) -> Normalize:
+def _norm(gap: FloatArray, share: FloatArray) -> Normalize:
     """Choose the largest gap of the colour scale: a round number, symmetric about 0."""
-    notable = np.abs(gaps.gap[share >= min(_NOTABLE, float(share.max()))])
-    most = next((limit for limit in _LIMITS if limit >= float(notable.max()) - 1e-9), 1.0)
-    return Normalize(-most, most, clip=True)
-
-
-def _shades() -> Colormap:
-    """Blue to white to vermilion: apart under every common colour vision deficiency.
-
-    Light enough throughout for dark letters.
-    """
-    low, high = (
-        to_hex(style.tints(colour, np.array([0.72]))[0]) for colour in (style.BLUE, style.VERMILION)
-    )
-    return LinearSegmentedColormap.from_list("gaps", [low, "#F7F7F7", high], N=255)
+    largest = float(np.abs(gap[share >= min(_NOTABLE, float(share.max()))]).max())
+    limit = next(limit for limit in _LIMITS if limit >= min(1.0, largest) - 1e-9)
+    return Normalize(-limit, limit, clip=True)

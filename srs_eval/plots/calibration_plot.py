@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -25,10 +26,10 @@ from srs_eval.plots import style
 
 # Models with at most as many distinct predictions have a dot for each.
 _FEW_LEVELS = 20
-_PIECES = 250
-_Z = 1.959963984540054
 _GRID_POINTS = 1001
+_PIECES = 250
 _DENSITY_BINS = 80
+_Z = 1.959963984540054
 
 
 def plot_calibration(
@@ -73,66 +74,111 @@ def plot_calibration(
         If `p` and `recalled` cannot be scored.
     """
     reviews = style.tally_of(p, recalled)
-    curve = _curve(reviews)
-    lines = _draw(
-        axes, reviews, curve, label=label, colour=colour, outcomes=outcomes, limits=limits
-    )
-    if lines:
-        style.write_key(axes, lines, "best")
+    axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
+    style.style_axes(axes)
+    if not len(reviews):
+        style.write_message(axes, "no predictions")
+        return None
+    curve = reliability_of(reviews, points=_GRID_POINTS)
+    style.draw_diagonal(axes, "perfect")
+    if len(reviews) <= _FEW_LEVELS:
+        window = limits or _draw_levels(axes, reviews, colour, label)
+    else:
+        window = limits or _draw_curve(axes, curve, reviews, colour, label)
+    # A little room, so that a curve along the edge keeps its full thickness.
+    room = 0.012 * (window[1] - window[0])
+    low, high = window[0] - room, window[1] + room
+    axes.set(xlim=(low, high), ylim=(low, high))
+    if outcomes:
+        _draw_outcomes(axes, reviews)
+    below, above = (reviews.count[far].sum() for far in (reviews.p < low, reviews.p > high))
+    lines = [*_smece_lines(curve), f"n = {style.counted(reviews.n, 'review')}"]
+    lines += [f"{round(below):,} predicted below {low:.2f} not shown"] if below else []
+    lines += [f"{round(above):,} predicted above {high:.2f} not shown"] if above else []
+    style.write_key(axes, lines, "best")
     return curve
 
 
 def calibration_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
     """Draw the calibration of all predictions together; `title` says whose they are."""
-    counts = style.tally_of(reviews)
-    curve = _curve(counts)
-    return style.square_figure("calibration", title, lambda axes: _draw(axes, counts, curve))
+    return style.square_figure("calibration", title, lambda axes: plot_calibration(axes, reviews))
 
 
-def _curve(reviews: Tally) -> ReliabilityCurve | None:
-    return reliability_of(reviews, points=_GRID_POINTS) if len(reviews) else None
+def _smece_lines(curve: ReliabilityCurve) -> list[str]:
+    """Write SmoothECE with its interval, and SmoothECE of calibrated predictions.
+
+    The half-width of the interval has two digits if it begins with 1 or 2, else one.
+    """
+    half = curve.half_width
+    digits = min(max(3, math.ceil(-math.log10(half / 3))), 5) if half > 0 else 3
+    interval = f" ± {half:.{digits}f} (95 %)" if math.isfinite(half) else ""
+    chance = f"by chance if calibrated: {curve.smece_floor:.{digits}f}"
+    return [f"smECE {curve.smece:.{digits}f}{interval}", chance]
 
 
-def _draw(
-    axes: Axes,
-    reviews: Tally,
-    curve: ReliabilityCurve | None,
-    *,
-    label: str = "",
-    colour: str = style.BLUE,
-    outcomes: bool = True,
-    limits: tuple[float, float] | None = None,
-) -> list[str]:
-    """Draw the diagonal, and the curve or a dot for each prediction; return lines for the key."""
-    axes.set(xlabel="predicted recall", ylabel="observed recall", aspect="equal")
-    style.style_axes(axes)
-    if curve is None:
-        style.write_message(axes, "no predictions")
-        return []
+def _draw_levels(axes: Axes, levels: Tally, colour: str, label: str) -> tuple[float, float]:
+    """Draw a dot for each distinct prediction; return the range of what is drawn."""
+    p, count = levels.p, levels.count
+    chance = _Z * np.sqrt(p * (1 - p) / count)
+    null = np.clip([p - chance, p + chance], 0, 1)
+    axes.vlines(p, *null, color=style.CHANCE, lw=7, zorder=1, label="95 % if calibrated")
+    lo, hi = wilson_interval(levels.recalled, count, level=0.95)
+    axes.vlines(p, lo, hi, color=colour, lw=1.4, zorder=3, label="95 % interval")
+    axes.scatter(
+        p,
+        levels.recalled / count,
+        s=18 + 70 * count / count.max(),
+        color=colour,
+        edgecolor="white",
+        linewidth=0.8,
+        zorder=4,
+        clip_on=False,
+        label=label or "each distinct prediction",
+    )
+    return _window(levels, np.tile(p, 2), np.concatenate([lo, hi]))
+
+
+def _draw_curve(
+    axes: Axes, curve: ReliabilityCurve, reviews: Tally, colour: str, label: str
+) -> tuple[float, float]:
+    """Draw the curve over its bands, where predictions are dense; return the range of the curve."""
     dense = _dense(curve, reviews.p)
-    if len(reviews) <= _FEW_LEVELS:
-        p, heights = np.tile(reviews.p, 2), np.concatenate(_wilson(reviews))
-    else:
-        p, heights = curve.p_grid[dense], curve.observed[dense]
-    low, high = limits or _window(reviews, p, heights)
-    # A little room, so that a curve along the edge keeps its full thickness.
-    room = 0.012 * (high - low)
-    low, high = low - room, high + room
-    axes.set(xlim=(low, high), ylim=(low, high))
-    style.draw_diagonal(axes, 0, 1, "perfect")
-    if len(reviews) <= _FEW_LEVELS:
-        _draw_levels(axes, reviews, colour, label)
-    else:
-        _draw_curve(axes, curve, dense, colour, label)
-    if outcomes:
-        _draw_outcomes(axes, reviews)
-    below, above = (float(reviews.count[out].sum()) for out in (reviews.p < low, reviews.p > high))
-    return [
-        *_smece_lines(curve),
-        f"n = {style.counted(reviews.n, 'review')}",
-        *([f"{round(below):,} predicted below {low:.2f} not shown"] if below else []),
-        *([f"{round(above):,} predicted above {high:.2f} not shown"] if above else []),
-    ]
+    step = max(1, int(dense.sum()) // _PIECES)
+    grid, at = curve.p_grid[::step], dense[::step]
+    height, density = curve.observed[::step], curve.density[::step]
+    lo, hi = (np.where(np.isfinite(e), e, curve.observed)[::step] for e in (curve.lo, curve.hi))
+    null = curve.null_lo[::step], curve.null_hi[::step]
+    axes.plot([], [], color=colour, lw=3.5, label=label or "smoothed (thicker: more predictions)")
+    around: dict[str, Any] = {"color": style.BAND, "alpha": 0.75, "lw": 0, "zorder": 1}
+    axes.fill_between(grid, lo, hi, where=at, label="95 % band of the curve", **around)
+    chance: dict[str, Any] = {"color": style.CHANCE, "lw": 0, "zorder": 0.8}
+    axes.fill_between(grid, *null, where=at, label="95 % band if calibrated", **chance)
+    begin = np.flatnonzero(at[:-1] & at[1:])
+    # Square roots keep the thinly populated part of the curve visible beside its peak.
+    weight = np.sqrt((density[begin] + density[begin + 1]) / 2)
+    weight /= weight.max(initial=1e-9)
+    begin, weight = begin[np.argsort(weight, kind="stable")], np.sort(weight)
+    points = np.stack([grid, height], 1)
+    pieces = LineCollection(
+        list(np.stack([points[begin], points[begin + 1]], 1)),
+        # Opaque: pieces that overlap do not darken.
+        colors=LinearSegmentedColormap.from_list("weight", ["white", colour])(0.45 + 0.55 * weight),
+        linewidths=1.2 + 4 * weight,
+        capstyle="round",
+        zorder=3,
+    )
+    axes.add_collection(pieces, autolim=False)
+    return _window(reviews, curve.p_grid[dense], curve.observed[dense])
+
+
+def _dense(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
+    """Mark grid points that lie among predictions and average over at least about twenty."""
+    grid = curve.p_grid
+    step = grid[1] - grid[0]
+    # Kish's effective number of reviews under a Gaussian kernel.
+    effective = curve.n * curve.density * 2 * math.sqrt(math.pi) * curve.sigma
+    among = (grid >= p.min() - step) & (grid <= p.max() + step)
+    return np.asarray(among & np.isfinite(curve.observed) & (effective >= min(20, curve.n / 15)))
 
 
 def _window(reviews: Tally, p: FloatArray, heights: FloatArray) -> tuple[float, float]:
@@ -148,89 +194,7 @@ def _window(reviews: Tally, p: FloatArray, heights: FloatArray) -> tuple[float, 
     low, high = (0.0 if low < 0.25 else low), (1.0 if high > 0.75 else high)
     while high - low < 0.3 - 1e-9:
         low, high = (round(low - 0.1, 1), high) if low > 1 - high else (low, round(high + 0.1, 1))
-    return float(low), float(high)
-
-
-def _smece_lines(curve: ReliabilityCurve) -> list[str]:
-    """Write SmoothECE, the half-width of its interval, and SmoothECE of calibrated predictions.
-
-    The half-width has two digits if it begins with 1 or 2, else one.
-    """
-    half = curve.half_width
-    digits = min(max(3, math.ceil(-math.log10(half / 3))), 5) if half > 0 else 3
-    interval = f" ± {half:.{digits}f} (95 %)" if math.isfinite(half) else ""
-    return [
-        f"smECE {curve.smece:.{digits}f}{interval}",
-        f"by chance if calibrated: {curve.smece_floor:.{digits}f}",
-    ]
-
-
-def _dense(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
-    """Mark grid points that lie among predictions and average over at least about twenty."""
-    grid = curve.p_grid
-    step = grid[1] - grid[0]
-    # Kish's effective number of reviews under a Gaussian kernel.
-    effective = curve.n * curve.density * 2 * math.sqrt(math.pi) * curve.sigma
-    among = (grid >= p.min() - step) & (grid <= p.max() + step)
-    return np.asarray(among & np.isfinite(curve.observed) & (effective >= min(20, curve.n / 15)))
-
-
-def _wilson(levels: Tally) -> tuple[FloatArray, FloatArray]:
-    return wilson_interval(levels.recalled, levels.count, level=0.95)
-
-
-def _draw_levels(axes: Axes, levels: Tally, colour: str, label: str) -> None:
-    """Draw a dot for each distinct prediction."""
-    p, count = levels.p, levels.count
-    chance = _Z * np.sqrt(p * (1 - p) / count)
-    null = np.clip([p - chance, p + chance], 0, 1)
-    axes.vlines(p, *null, color=style.CHANCE, lw=7, zorder=1, label="95 % if calibrated")
-    axes.vlines(p, *_wilson(levels), color=colour, lw=1.4, zorder=3, label="95 % interval")
-    axes.scatter(
-        *(p, levels.recalled / count),
-        s=18 + 70 * count / count.max(),
-        color=colour,
-        edgecolor="white",
-        linewidth=0.8,
-        zorder=4,
-        clip_on=False,
-        label=label or "each distinct prediction",
-    )
-
-
-def _draw_curve(
-    axes: Axes, curve: ReliabilityCurve, dense: BoolArray, colour: str, label: str
-) -> None:
-    """Draw the curve over its bands, where there are enough predictions."""
-    axes.plot([], [], color=colour, lw=3.5, label=label or "smoothed (thicker: more predictions)")
-    thin = slice(None, None, max(1, int(dense.sum()) // _PIECES))
-    columns = curve.p_grid, curve.observed, curve.density, curve.lo, curve.hi
-    p, observed, density, lo, hi = (column[thin] for column in columns)
-    dense, null_lo, null_hi = dense[thin], curve.null_lo[thin], curve.null_hi[thin]
-    lo, hi = (np.where(np.isfinite(edge), edge, observed) for edge in (lo, hi))
-    around: dict[str, Any] = {"color": style.BAND, "alpha": 0.75, "lw": 0, "zorder": 1}
-    axes.fill_between(p, lo, hi, where=dense, label="95 % band of the curve", **around)
-    null: dict[str, Any] = {"color": style.CHANCE, "lw": 0, "zorder": 0.8}
-    axes.fill_between(p, null_lo, null_hi, where=dense, label="95 % band if calibrated", **null)
-    begin = np.flatnonzero(dense[:-1] & dense[1:])
-    if not len(begin):
-        return
-    # Square roots keep the thinly populated part of the curve visible beside its peak.
-    weight = np.sqrt(density / density[dense].max())
-    weight = (weight[begin] + weight[begin + 1]) / 2
-    points = np.stack([p, observed], 1)
-    pieces = np.stack([points[begin], points[begin + 1]], 1)
-    order = np.argsort(weight, kind="stable")
-    axes.add_collection(
-        LineCollection(
-            list(pieces[order]),
-            colors=style.tints(colour, 0.45 + 0.55 * weight)[order],
-            linewidths=1.2 + 4 * weight[order],
-            capstyle="round",
-            zorder=3,
-        ),
-        autolim=False,
-    )
+    return low, high
 
 
 def _draw_outcomes(axes: Axes, reviews: Tally) -> None:
@@ -239,7 +203,6 @@ def _draw_outcomes(axes: Axes, reviews: Tally) -> None:
     Each outcome fills the same area, because forgetting is rare; the counts are written above.
     """
     strip = axes.inset_axes((0, 1.02, 1, 0.13), sharex=axes)
-    strip.set_facecolor("none")
     strip.axis("off")
     edges = np.linspace(*axes.get_xlim(), _DENSITY_BINS + 1)
     up, down = (

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
-from numpy.typing import NDArray
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.metrics.predictions import Curves, Predictions
 from srs_eval.metrics.significance import wilson_interval
-from srs_eval.metrics.temporal import Kind, reviews_of_curves, temporal_rates
+from srs_eval.metrics.temporal import reviews_of_curves, temporal_rates
 from srs_eval.plots import style
-from srs_eval.plots.recall_over_time import RecallOverTime, recall_of
 
+# Whole days below 23 have cells of their own; later ones share those of 4 % in width.
+CELLS_PER_DOUBLING = 16
+# Times from below a second to 358 years; others are clipped.
+DOUBLINGS = 17
+CELLS = 1 + 2 * DOUBLINGS * CELLS_PER_DOUBLING
+BINS = 14
+FEWEST = 20
 _FAN = 150
 # The median of more curves than these looks the same.
 _COHORT = 2000
@@ -25,7 +32,6 @@ _COHORT = 2000
 _SHADES = LinearSegmentedColormap.from_list(
     "reviews", ["#F0A020", "#D55E00", "#A8327D", "#3B1F8F"], N=64
 )
-_KINDS: tuple[Kind, ...] = ("violation", "strict", "flat")
 
 
 def forgetting_figure(
@@ -45,16 +51,18 @@ def forgetting_figure(
     if curves is None or not _usable(curves).any():
         return None
     recall = recall_of(totals)
-    with style.house_style():
-        figure = style.new_figure()
+    with style.titled_figure("forgetting curves", title) as figure:
         panels = figure.subplots(1, 2 if len(recall.n) else 1, sharex=True, squeeze=False)[0]
         shades = plot_temporal(panels[0], curves, nth_review=nth_review)
         if len(recall.n):
             _draw_recall(panels[1], recall)
         _set_time_axis(panels[0])
         if shades is not None:
-            _add_key(figure, panels[0], shades)
-        style.write_title(figure, "forgetting curves", title)
+            bar = style.colour_bar(figure, panels[0], shades, "nth review of the card")
+            top = int(bar.ax.get_ylim()[1])
+            marks = [mark for mark in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500) if mark <= top]
+            bar.set_ticks(marks, labels=[*map(str, marks[:-1]), f"{marks[-1]}+"])
+            bar.minorticks_off()
     return figure
 
 
@@ -63,12 +71,6 @@ def nth_review_of_curves(predictions: Predictions) -> IntArray | None:
     if predictions.nth_review is None or predictions.curves is None:
         return None
     return predictions.nth_review[reviews_of_curves(predictions)]
-
-
-def _shades_of(nth: IntArray) -> ScalarMappable:
-    """Return the colours of review numbers; beyond their 95th percentile the last one."""
-    top = max(3.0, float(np.quantile(np.maximum(nth, 1), 0.95)))
-    return ScalarMappable(LogNorm(1, top, clip=True), _SHADES)
 
 
 def plot_temporal(
@@ -100,21 +102,23 @@ def plot_temporal(
     if not usable.any():
         style.write_message(axes, "no forgetting curves")
         return None
-    drawn = _spread(len(curves.p), _FAN)
-    lines = [np.stack([curves.elapsed[i], curves.p[i]], 1)[usable[i]] for i in drawn]
+    sample = _spread(len(curves.p), _FAN)
+    lines = [np.stack([curves.elapsed[i], curves.p[i]], 1)[usable[i]] for i in sample]
+    fan = LineCollection(lines, colors=style.MUTED, linewidths=0.8, alpha=0.55, zorder=2)
     shades = None
-    colours: NDArray[np.float64] | str = style.MUTED
     if nth_review is not None:
-        shades = _shades_of(nth_review[drawn])
-        colours = shades.to_rgba(np.maximum(nth_review[drawn], 1))
-    fan = LineCollection(lines, colors=colours, linewidths=0.8, alpha=0.55, zorder=2)
+        ordinal = np.maximum(nth_review[sample], 1)
+        # Beyond the 95th percentile they share the last colour.
+        top = max(3.0, float(np.quantile(ordinal, 0.95)))
+        shades = ScalarMappable(LogNorm(1, top, clip=True), _SHADES)
+        fan.set_color(list(shades.to_rgba(ordinal)))
     axes.add_collection(fan)
     times, median = _median_curve(curves, usable)
     axes.plot(times, median, color="white", lw=4.6, zorder=3)
     axes.plot(times, median, color=style.INK, lw=2.4, zorder=4, label="median curve")
     number = style.counted(len(curves.p), "sampled curve")
-    some = f"{len(drawn)} of {number}" if len(drawn) < len(curves.p) else number
-    axes.plot([], [], color=style.MUTED, lw=0.8, label=some)
+    number = f"{len(sample)} of {number}" if len(sample) < len(curves.p) else number
+    axes.plot([], [], color=style.MUTED, lw=0.8, label=number)
     style.write_key(axes, [_violation_text(curves)], "lower left")
     axes.autoscale_view(scaley=False)
     return shades
@@ -122,14 +126,14 @@ def plot_temporal(
 
 def _violation_text(curves: Curves) -> str:
     """Write at which share of the pairs of times predicted recall does not fall."""
-    rates = {kind: temporal_rates(curves, kind) for kind in _KINDS}
-    if np.isnan(rates["violation"]).all():
+    rising, flat = (temporal_rates(curves, kind) for kind in ("strict", "flat"))
+    if np.isnan(rising).all():
         return "one elapsed time only: no pair to compare"
-    share = {kind: float(np.nanmean(rate)) for kind, rate in rates.items()}
-    if not share["violation"]:
+    rise, stay = float(np.nanmean(rising)), float(np.nanmean(flat))
+    if not rise + stay:
         return "recall falls at every later time"
-    rise, flat = (_percent(share[kind]) for kind in ("strict", "flat"))
-    return f"not falling: {_percent(share['violation'])} of pairs\n(rising {rise}, flat {flat})"
+    parts = f"(rising {_percent(rise)}, flat {_percent(stay)})"
+    return f"not falling: {_percent(rise + stay)} of pairs\n{parts}"
 
 
 def _draw_recall(axes: Axes, recall: RecallOverTime) -> None:
@@ -141,34 +145,15 @@ def _draw_recall(axes: Axes, recall: RecallOverTime) -> None:
     style.style_axes(axes)
     axes.set(xlabel="elapsed days", ylabel="recall")
     if recall.same_day:
-        hidden = style.counted(recall.same_day, "same-day review")
-        axes.set_xlabel(f"elapsed days\n({hidden} not shown)")
-    if not len(recall.n):
-        style.write_message(axes, "no reviews on later days")
-        return
-    share = recall.observed
+        beside = style.counted(recall.same_day, "same-day review")
+        axes.set_xlabel(f"elapsed days\n({beside} not shown)")
+    line: dict[str, Any] = {"color": style.BLUE, "ms": 5, "mfc": "white", "lw": 1.2}
+    axes.plot(recall.days, recall.predicted, "D-", label="mean prediction", **line)
     lo, hi = wilson_interval(recall.recalled, recall.n, level=0.95)
-    axes.plot(
-        recall.days,
-        recall.predicted,
-        "D-",
-        color=style.BLUE,
-        ms=5,
-        mfc="white",
-        lw=1.2,
-        label="mean prediction",
-    )
-    axes.errorbar(
-        recall.days,
-        share,
-        (share - lo, hi - share),
-        fmt="o",
-        color=style.INK,
-        ms=4.5,
-        elinewidth=1.2,
-        zorder=3,
-        label="observed recall (95 % interval)",
-    )
+    dots: dict[str, Any] = {"fmt": "o", "color": style.INK, "ms": 4.5, "elinewidth": 1.2}
+    dots["label"] = "observed recall (95 % interval)"
+    around = recall.observed - lo, hi - recall.observed
+    axes.errorbar(recall.days, recall.observed, around, zorder=3, **dots)
     # At least 0.1 from bottom to top, so that small differences look small.
     low, high = axes.get_ylim()
     spare = max(0.0, 0.1 - (high - low)) / 2
@@ -224,13 +209,59 @@ def _set_time_axis(axes: Axes) -> None:
         axes.set_xlim(max(0.0, low - pad), high + pad)
 
 
-def _add_key(figure: Figure, axes: Axes, shades: ScalarMappable) -> None:
-    bar = style.colour_bar(figure, axes, shades, "nth review of the card")
-    highest = shades.get_clim()[1]
-    top = 3 if highest is None else int(highest)
-    marks = [mark for mark in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500) if mark <= top]
-    bar.ax.yaxis.set_major_locator(FixedLocator(marks))
-    bar.ax.yaxis.set_major_formatter(
-        FixedFormatter([f"{mark}+" if mark == marks[-1] else str(mark) for mark in marks])
-    )
-    bar.ax.minorticks_off()
+def elapsed_sums(predictions: Predictions) -> FloatArray:
+    """Add up reviews after about equally long intervals: [CELLS, 5].
+
+    The first cell is for reviews on the day of the one before, and for those whose interval is not
+    known. Columns: reviews on a later day, how many of them were recalled, the sums of their
+    predictions and of the logarithms of their elapsed days; the other reviews.
+    """
+    days = predictions.elapsed_days
+    days = np.zeros(len(predictions)) if days is None else days
+    later = days > 0
+    log_days = np.log(days, out=np.zeros(len(days)), where=later)
+    columns = later, predictions.recalled & later, predictions.p * later, log_days, ~later
+    cell = elapsed_cell(days)
+    return np.stack([np.bincount(cell, column, CELLS) for column in columns], axis=1)
+
+
+def elapsed_cell(days: FloatArray) -> IntArray:
+    """Find the cell of each review by its elapsed days [n]."""
+    later = days > 0
+    # Powers of two have exact logarithms, so whole days begin cells where they can.
+    octave = np.log2(days, out=np.zeros(len(days)), where=later)
+    place = np.floor((octave + DOUBLINGS) * CELLS_PER_DOUBLING).astype(np.int64)
+    return np.where(later, 1 + np.clip(place, 0, CELLS - 2), 0)
+
+
+class RecallOverTime(NamedTuple):
+    """Recall in bins of elapsed days."""
+
+    days: FloatArray  # [bins], increasing: Geometric mean of the elapsed days in each bin
+    n: FloatArray  # [bins]: Reviews
+    recalled: FloatArray  # [bins]: How many of them were recalled
+    predicted: FloatArray  # [bins]: Mean prediction of the same reviews
+    same_day: float  # Reviews that are in no bin: on the day of the one before
+
+    @property
+    def observed(self) -> FloatArray:
+        """Share of the reviews in each bin that were recalled, float64 [bins]."""
+        return np.asarray(self.recalled / self.n)
+
+
+def recall_of(totals: FloatArray) -> RecallOverTime:
+    """Join the cells of `elapsed_sums` to bins of about equally many reviews; no cell is split.
+
+    There are at most 14 bins, and no more than lets each hold about 20 reviews.
+    """
+    cells = totals[totals[:, 0] > 0]
+    number = float(cells[:, 0].sum())
+    bins = int(np.clip(number // FEWEST, 1, BINS))
+    # A cell goes where the middle of its reviews lies.
+    middle = np.cumsum(cells[:, 0]) - cells[:, 0] / 2
+    which = np.minimum((middle / max(number, 1.0) * bins).astype(np.int64), bins - 1)
+    first = np.flatnonzero(np.diff(which, prepend=-1))
+    sums = np.add.reduceat(cells, first) if len(cells) else cells
+    n, recalled, predicted, log_days, _ = sums.T
+    same_day = float(totals[:, 4].sum())
+    return RecallOverTime(np.exp(log_days / n), n, recalled, predicted / n, same_day)

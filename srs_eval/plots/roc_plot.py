@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -56,22 +57,6 @@ def plot_roc(
     """
     reviews = style.tally_of(p, recalled)
     curve = roc_of(reviews, thresholds=thresholds, points=_POINTS)
-    if lines := _draw(axes, reviews, curve, label, colour):
-        style.write_key(axes, lines, "lower right")
-    return curve
-
-
-def roc_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
-    """Draw the ROC curve of all predictions together; `title` says whose they are."""
-    counts = style.tally_of(reviews)
-    curve = roc_of(counts, thresholds=_THRESHOLDS, points=_POINTS)
-    return style.square_figure(
-        "discrimination (ROC)", title, lambda axes: _draw(axes, counts, curve, "", style.BLUE)
-    )
-
-
-def _draw(axes: Axes, reviews: Tally, curve: RocCurve, label: str, colour: str) -> list[str]:
-    """Draw the curve, its operating points and the diagonal; return lines for the key."""
     axes.set(
         xlabel="false positive rate (forgotten, predicted ≥ R*)",
         ylabel="true positive rate (recalled, predicted ≥ R*)",
@@ -80,53 +65,44 @@ def _draw(axes: Axes, reviews: Tally, curve: RocCurve, label: str, colour: str) 
         aspect="equal",
     )
     style.style_axes(axes)
+    style.draw_diagonal(axes, "chance")
     number = style.counted(reviews.n, "review")
-    style.draw_diagonal(axes, 0, 1, "chance")
-    if not math.isfinite(curve.auc):
-        missing = "forgotten" if reviews.n_recalled else "recalled"
-        why = f"no review was {missing}" if len(reviews) else "no predictions"
+    if math.isfinite(curve.auc):
+        axes.plot(curve.fpr, curve.tpr, color=colour, lw=2.2, zorder=3, label=label or "model")
+        _mark(axes, curve, colour)
+        style.write_key(axes, [f"AUC {curve.auc:.3f}", f"n = {number}"], "lower right")
+    else:
+        absent = "forgotten" if reviews.n_recalled else "recalled"
+        why = f"no review was {absent}" if len(reviews) else "no predictions"
         style.write_message(axes, f"AUC is not defined:\n{why}\n(n = {number})")
-        return []
-    axes.plot(curve.fpr, curve.tpr, color=colour, lw=2.2, zorder=3, label=label or "all thresholds")
-    _mark(axes, curve, colour)
-    return [f"AUC {curve.auc:.3f}", f"n = {number}"]
+    return curve
+
+
+def roc_figure(reviews: Predictions | Tally, *, title: str = "") -> Figure:
+    """Draw the ROC curve of all predictions together; `title` says whose they are."""
+    return style.square_figure("discrimination (ROC)", title, lambda axes: plot_roc(axes, reviews))
 
 
 def _mark(axes: Axes, curve: RocCurve, colour: str) -> None:
     """Mark the operating points, with one label for those that lie close together."""
-    axes.plot(
-        [fpr for _, fpr, _ in curve.at],
-        [tpr for _, _, tpr in curve.at],
-        "o",
-        ms=6.5,
-        color=colour,
-        mec="white",
-        mew=1,
-        zorder=4,
-        clip_on=False,
-        gid="operating points",
-        label="recalled if p ≥ R*",
-    )
+    points = sorted(curve.at)
+    x, y = [fpr for _, fpr, _ in points], [tpr for _, _, tpr in points]
+    dots: dict[str, Any] = {"color": colour, "ms": 6.5, "mec": "white", "mew": 1, "zorder": 4}
+    dots |= {"clip_on": False, "gid": "operating points", "label": "recalled if p ≥ R*"}
+    axes.plot(x, y, "o", **dots)
     groups: list[list[tuple[float, float, float]]] = []
-    for point in sorted(curve.at):
+    for point in points:
         if groups and math.dist(groups[-1][-1][1:], point[1:]) < _CLOSE:
             groups[-1].append(point)
         else:
             groups.append([point])
+    look: dict[str, Any] = {"fontsize": style.SMALL, "color": style.INK, "va": "top", "zorder": 5}
+    look["path_effects"] = [withStroke(linewidth=2.5, foreground="white")]
     for group in groups:
-        _, x, y = group[len(group) // 2]
+        place = group[len(group) // 2][1:]
         names = ", ".join(f"{threshold:g}" for threshold, _, _ in group)
+        names = f"R* = {names}" if group is groups[-1] else names
         # Concave curves leave room below and to the right of them.
-        align, offset = ("right", (6, -12)) if x > 0.9 else ("left", (8, -4))
-        axes.annotate(
-            f"R* = {names}" if group is groups[-1] else names,
-            (x, y),
-            xytext=(18, 10) if y < 0.06 else offset,
-            textcoords="offset points",
-            ha=align,
-            va="top",
-            fontsize=style.SMALL,
-            color=style.INK,
-            path_effects=[withStroke(linewidth=2.5, foreground="white")],
-            zorder=5,
-        )
+        align, offset = ("right", (6, -12)) if place[0] > 0.9 else ("left", (8, -4))
+        offset = (18, 10) if place[1] < 0.06 else offset
+        axes.annotate(names, place, offset, textcoords="offset points", ha=align, **look)

@@ -16,10 +16,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.predictions import Predictions
@@ -105,14 +104,26 @@ def new_figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
     return ShownFigure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
-def square_figure(kind: str, title: str, draw: Callable[[Axes], Sequence[str]]) -> Figure:
-    """Make a figure of a square plot, with the key and the lines that `draw` returns beside it."""
+@contextmanager
+def titled_figure(
+    kind: str, title: str, width: float = WIDTH, height: float = HEIGHT
+) -> Iterator[Figure]:
+    """Make a figure to draw on, in the house style; its title is its kind and shortened subject."""
+    words = f"{kind}: {short_name(title, _TITLE_LETTERS - len(kind) - 2)}" if title else kind
     with house_style():
-        figure = new_figure()
+        figure = new_figure(width, height)
+        figure.suptitle(words, x=0.01, ha="left", fontsize=NORMAL + 1, fontweight="bold")
+        yield figure
+
+
+def square_figure(kind: str, title: str, draw: Callable[[Axes], object]) -> Figure:
+    """Make a figure of a square plot, with its key on the right."""
+    with titled_figure(kind, title) as figure:
         axes = figure.add_subplot(anchor="W")
-        if lines := draw(axes):
-            write_key(figure, lines, "outside right center")
-        write_title(figure, kind, title)
+        draw(axes)
+        if (key := axes.get_legend()) is not None:
+            key.set_loc("center left")
+            key.set_bbox_to_anchor((1.02, 0.5), axes.transAxes)
     return figure
 
 
@@ -122,27 +133,16 @@ def style_axes(axes: Axes) -> None:
     axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=SMALL + 0.5, length=3, width=0.8)
 
 
-def draw_diagonal(
-    axes: Axes, low: float, high: float, label: str = "", zorder: float = 1.5
-) -> None:
+def draw_diagonal(axes: Axes, label: str | None = None, zorder: float = 1.5) -> None:
     """Draw the line on which both coordinates are equal."""
-    ends, dashes = [low, high], (0, (4, 3))
-    axes.plot(ends, ends, color=MUTED, lw=1, ls=dashes, zorder=zorder, label=label or None)
-
-
-def write_title(figure: Figure, kind: str, title: str) -> None:
-    """Write the title of a figure: its kind and subject, shortened to fit."""
-    words = f"{kind}: {short_name(title, _TITLE_LETTERS - len(kind) - 2)}" if title else kind
-    figure.suptitle(words, x=0.01, ha="left", fontsize=NORMAL + 1, fontweight="bold")
+    axes.axline((0, 0), slope=1, color=MUTED, lw=1, ls=(0, (4, 3)), zorder=zorder, label=label)
 
 
 def write_key(
-    place: Axes | Figure,
-    lines: Sequence[str],
-    loc: Literal["best", "lower left", "lower right", "outside right center"],
+    axes: Axes, lines: Sequence[str], loc: Literal["best", "lower left", "lower right"]
 ) -> None:
     """Write the key of what is drawn, below some lines of text."""
-    key = place.legend(
+    key = axes.legend(
         loc=loc,
         title="\n".join(lines),
         title_fontsize=NORMAL,
@@ -164,15 +164,8 @@ def write_above(axes: Axes, lines: Sequence[str]) -> None:
 
 def write_message(axes: Axes, message: str) -> None:
     """Write into empty axes why there is nothing to draw."""
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 4}
-    axes.text(
-        *(0.5, 0.5, message),
-        transform=axes.transAxes,
-        ha="center",
-        va="center",
-        color=MUTED,
-        bbox=box,
-    )
+    centre: dict[str, Any] = {"ha": "center", "va": "center", "xycoords": "axes fraction"}
+    axes.annotate(message, (0.5, 0.5), color=MUTED, backgroundcolor="white", **centre)
 
 
 def annotate(figure: Figure, note: str) -> None:
@@ -220,19 +213,21 @@ def counted(count: float, noun: str) -> str:
     return f"{round(count):,} {noun}{'s' * (round(count) != 1)}"
 
 
+def central(scores: FloatArray) -> FloatArray:
+    """Return the ends of the scores of users, of their central 99 % if they are 200 or more."""
+    return np.quantile(scores, (0.005, 0.995) if len(scores) >= 200 else (0, 1))
+
+
+def padded(ends: ArrayLike, share: float) -> tuple[float, float]:
+    """Return the range of some ends, with a margin."""
+    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+    margin = share * (high - low) or max(0.05 * abs(high), 0.01)
+    return low - margin, high + margin
+
+
 def digits_of(width: float, otherwise: int) -> int:
     """Return the decimals that an interval of this width is written with; NaN has no width."""
     return min(max(3, 1 - math.floor(math.log10(width))), 5) if width > 0 else otherwise
-
-
-def tints(colour: str, strength: FloatArray) -> NDArray[np.float64]:
-    """Mix a colour with white, which strength 0 is: [n, 3].
-
-    Opaque tints are used instead of transparency: pieces of a line that overlap do not darken, and
-    every SVG viewer agrees on them.
-    """
-    share = np.clip(np.asarray(strength, np.float64), 0, 1)[:, None]
-    return np.asarray(share * np.array(to_rgb(colour)) + (1 - share))
 
 
 def tally_of(p: ArrayLike | Predictions | Tally, recalled: ArrayLike | None = None) -> Tally:
@@ -249,7 +244,7 @@ def save_figure(
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{stem}.{ending}" for ending in formats]
     with house_style():
-        # The layout is the same for all formats, and takes longer than drawing.
+        # The layout is the same for all formats, and takes as long as drawing.
         if (layout := figure.get_layout_engine()) is not None:
             layout.execute(figure)
             figure.set_layout_engine(None)

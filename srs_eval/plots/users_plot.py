@@ -17,7 +17,6 @@ from srs_eval.metrics.metric import UNBOUNDED, Better
 from srs_eval.metrics.summary import clipped
 from srs_eval.plots import style
 
-HEADLINE = ("log_loss", "normalized_entropy", "smece", "auc", "rmse_bins")
 _KEY = "line: median; diamond: mean with its 99 % interval over users"
 _DOTS = 60
 _BINS = 60
@@ -69,7 +68,7 @@ def plot_user_scores(
         style.write_message(axes, notes[0] if notes else "no users")
         return
     interval = clipped(mean_of_users(defined).interval(), bounds)
-    low, high = _range(defined, interval)
+    low, high = style.padded([*style.central(defined), *interval], 0.04)
     axes.set(xlim=(low, high), ylim=(-0.42, 1.06))
     axes.axhline(0, color=style.MUTED, lw=0.6)
     outside = int(((defined < low) | (defined > high)).sum())
@@ -84,7 +83,7 @@ def plot_user_scores(
 def users_figure(
     scores: Mapping[str, FloatArray],
     *,
-    better: Mapping[str, Better] | None = None,
+    better: Mapping[str, Better] = MappingProxyType({}),
     bounds: Mapping[str, tuple[float, float]] = MappingProxyType({}),
     title: str = "",
 ) -> Figure:
@@ -96,34 +95,19 @@ def users_figure(
     users = max((len(values) for values in scores.values()), default=0)
     columns = 1 if len(scores) < 4 else 2
     rows = max(1, -(-len(scores) // columns))
-    with style.house_style():
-        figure = style.new_figure(style.WIDTH, max(0.5 + 1.25 * rows, style.WIDTH / 3))
+    kind, height = f"scores of {style.counted(users, 'user')}", max(2.2, 0.5 + 1.25 * rows)
+    with style.titled_figure(kind, title, height=height) as figure:
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, (name, values) in zip(panels, scores.items(), strict=False):
-            plot_user_scores(
-                axes,
-                values,
-                name=name,
-                better=(better or {}).get(name, "neither"),
-                bounds=bounds.get(name, UNBOUNDED),
-            )
+            way, ends = better.get(name, "neither"), bounds.get(name, UNBOUNDED)
+            plot_user_scores(axes, values, name=name, better=way, bounds=ends)
         for axes in panels[len(scores) :]:
             axes.axis("off")
         if not scores:
             style.write_message(panels[0], "no scores")
         if users > 1:
             style.annotate(figure, _KEY)
-        style.write_title(figure, f"scores of {style.counted(users, 'user')}", title)
     return figure
-
-
-def _range(ordered: FloatArray, interval: tuple[float, float]) -> tuple[float, float]:
-    low, high = float(ordered[0]), float(ordered[-1])
-    if len(ordered) >= 200:
-        low, high = (float(edge) for edge in np.quantile(ordered, [0.005, 0.995]))
-    low, high = float(np.nanmin([low, *interval])), float(np.nanmax([high, *interval]))
-    pad = 0.04 * (high - low) or max(0.05 * abs(high), 0.01)
-    return low - pad, high + pad
 
 
 def _draw_distribution(axes: Axes, ordered: FloatArray, low: float, high: float) -> None:

@@ -71,10 +71,8 @@ def plot_versus(
     """
     first, second = np.asarray(scores_a, np.float64), np.asarray(scores_b, np.float64)
     if first.shape != second.shape or first.ndim != 1:
-        raise ScoreError(
-            f"scores of two models must be of the same users, found {first.shape} and "
-            f"{second.shape}"
-        )
+        shapes = f"{first.shape} and {second.shape}"
+        raise ScoreError(f"scores of two models must be of the same users, found {shapes}")
     defined = np.isfinite(first) & np.isfinite(second)
     first, second = first[defined], second[defined]
     names = (style.short_name(names[0]), style.short_name(names[1]))
@@ -84,7 +82,9 @@ def plot_versus(
         style.write_message(axes, "no user has both scores")
         return None
     outside = _draw_users(axes, first, second)
-    difference = _difference(first, second, better)
+    sign = -1.0 if better == "higher" else 1.0
+    first, second = (np.abs(first), np.abs(second)) if better == "zero" else (first, second)
+    difference = Difference(paired_mean(first, second), paired_signs(sign * first, sign * second))
     style.write_above(axes, _lines(difference, names[0], better, outside))
     if better in ("lower", "higher"):
         above, below = names if better == "lower" else names[::-1]
@@ -103,53 +103,27 @@ def versus_figure(
     better: Better = "neither",
 ) -> Figure:
     """Draw two models against each other, user by user."""
-    with style.house_style():
-        figure = style.new_figure(5, 5.6)
+    with style.titled_figure("users", f"{names[0]} and {names[1]}", 5, 5.6) as figure:
         axes = figure.add_subplot()
         plot_versus(axes, scores_a, scores_b, names=names, metric=metric, better=better)
-        style.write_title(figure, "users", f"{names[0]} and {names[1]}")
     return figure
-
-
-def _difference(first: FloatArray, second: FloatArray, better: Better) -> Difference:
-    if better == "zero":
-        first, second = np.abs(first), np.abs(second)
-    sign = -1.0 if better == "higher" else 1.0
-    return Difference(paired_mean(first, second), paired_signs(sign * first, sign * second))
 
 
 def _draw_users(axes: Axes, first: FloatArray, second: FloatArray) -> int:
     """Draw dots or hexagons and the diagonal; return the number of users outside the axes."""
-    low, high = _range(first, second)
+    low, high = style.padded([style.central(first), style.central(second)], 0.06)
     inside = (np.minimum(first, second) >= low) & (np.maximum(first, second) <= high)
-    style.draw_diagonal(axes, low, high, zorder=3)
+    style.draw_diagonal(axes, zorder=3)
     x, y = first[inside], second[inside]
     if len(first) > _DOTS:
-        # A table of colours of its own: matplotlib's default may be the caller's.
-        axes.hexbin(
-            *(x, y),
-            gridsize=_HEXAGONS,
-            extent=(low, high, low, high),
-            mincnt=1,
-            norm=LogNorm(1, None),
-            cmap=_SHADES,
-            linewidths=0.2,
-            zorder=2,
-        )
+        look: dict[str, Any] = {"norm": LogNorm(1), "cmap": _SHADES, "linewidths": 0.2, "zorder": 2}
+        look |= {"gridsize": _HEXAGONS, "extent": (low, high, low, high)}
+        axes.hexbin(x, y, mincnt=1, **look)
     else:
         size, alpha = (5, 0.9) if len(first) <= 100 else (3, 0.6)
         axes.plot(x, y, "o", ms=size, alpha=alpha, color=style.BLUE, mec="white", mew=0.5)
     axes.set(xlim=(low, high), ylim=(low, high))
     return int((~inside).sum())
-
-
-def _range(first: FloatArray, second: FloatArray) -> tuple[float, float]:
-    """Choose one range for both axes."""
-    tails = (0.005, 0.995) if len(first) >= 200 else (0.0, 1.0)
-    ends = np.array([np.quantile(scores, tails) for scores in (first, second)])
-    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
-    pad = 0.06 * (high - low) or max(0.05 * abs(high), 0.01)
-    return low - pad, high + pad
 
 
 def _lines(of: Difference, name: str, better: Better, outside: int) -> list[str]:

@@ -20,17 +20,14 @@ def drawn(run: Run, setup: Setup) -> list[Path]:
         return []
     from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
 
-    files = figures.draw(
+    return figures.draw(
         run.every_prediction(),
         dict(zip(run.by_user.names, run.by_user.values.T, strict=True)),
-        {metric.name: metric.better for metric in setup.panel},
         run.folder / FIGURES,
-        names=NAMES,
         fits=list(run.fits()),
         title=f"{run.facts.label} on {setup.source.name}",
         note=note_of(run),
     )
-    return [file for each in files.values() for file in each]
 
 
 def note_of(run: Run) -> str:

@@ -15,7 +15,7 @@ from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.pooled import FineCounts, fine_counts
 from srs_eval.metrics.tally import from_sums, log_losses, tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, NEARBY, threshold_rows
-from srs_eval.plots.recall_over_time import CELLS, elapsed_cell, elapsed_sums, recall_of
+from srs_eval.plots.curves_plot import CELLS, elapsed_cell, elapsed_sums, recall_of
 
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0, 0.5, 0.9]), st.floats(0, 1e-300)
@@ -138,13 +138,13 @@ def test_sums_of_clusters_equal_a_plain_loop(one_user, sizes, seed, dtype):
         assert losses[number] == pytest.approx(np.sum(expected, axis=1))
 
 
-def recall(days, p=0.9, recalled=1, **options):
+def recall(days, p=0.9, recalled=1):
     """Compute recall over time, and the cells of the reviews."""
     n = len(days)
     elapsed = None if days[0] is None else np.asarray(days, np.float64)
     some = predicted(np.zeros(n) + p, np.zeros(n, bool) | (recalled > 0), elapsed_days=elapsed)
     cell = None if elapsed is None else elapsed_cell(elapsed)
-    return recall_of(elapsed_sums(some), **options), cell
+    return recall_of(elapsed_sums(some)), cell
 
 
 def test_cells_are_narrow_for_short_whole_days_and_exist_for_all():
