@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -40,26 +39,18 @@ _NOTABLE = 0.005
 _WITHIN_CHANCE = 0.62
 # Names of columns that have more letters than this in all are turned.
 _LETTERS = 60
-# Tiles that have room in a figure of the usual size.
-_COLUMNS, _ROWS = 9, 8
 
 
-@dataclass(frozen=True, slots=True)
-class BinGaps:
+class BinGaps(NamedTuple):
     """Mean prediction less observed recall in bins of interval and number of reviews."""
 
-    # Ranges of elapsed days [columns], and of numbers of reviews [rows]
-    intervals: tuple[str, ...]
-    reviews: tuple[str, ...]
+    intervals: tuple[str, ...]  # [columns]: Ranges of elapsed days
+    reviews: tuple[str, ...]  # [rows]: Ranges of numbers of reviews
     n: FloatArray  # [rows, columns]: Reviews in each bin
-    # [rows, columns]: Mean prediction less observed recall; NaN where there are no reviews
-    gap: FloatArray
-    # [rows, columns]: Whether calibrated predictions would leave as large a gap in less than 5 % of
-    # the cases
-    beyond_chance: BoolArray
-    # RMSE(bins), over bins of lapses too, and what chance alone would leave of it
-    rmse: float
-    floor: float
+    gap: FloatArray  # [rows, columns]: Prediction less recall; NaN where there are no reviews
+    beyond_chance: BoolArray  # [rows, columns]: Too large for 95 % of calibrated predictions
+    rmse: float  # RMSE(bins), over bins of lapses too
+    floor: float  # What chance alone would leave of it
 
 
 def plot_bins(
@@ -107,9 +98,7 @@ def plot_bins(
 def bins_figure(reviews: Predictions | FloatArray, *, title: str = "") -> Figure:
     """Draw the bins of RMSE(bins) of predictions, or of sums of `every_bin`: see `plot_bins`."""
     gaps = bin_gaps(reviews)
-    rows, columns = gaps.n.shape
-    size = max(1.0, columns / _COLUMNS, rows / _ROWS)
-    with style.titled_figure("bins", title, size * style.WIDTH, size * style.HEIGHT) as figure:
+    with style.titled_figure("bins", title) as figure:
         axes = figure.add_subplot()
         if (shades := _draw(axes, gaps)) is not None:
             bar = style.colour_bar(figure, axes, shades, "prediction less recall", extend="both")

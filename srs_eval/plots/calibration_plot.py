@@ -26,8 +26,7 @@ from srs_eval.plots import style
 
 # Models with at most as many distinct predictions have a dot for each.
 _FEW_LEVELS = 20
-_GRID_POINTS = 1001
-_PIECES = 250
+_GRID_POINTS = 501
 _DENSITY_BINS = 80
 _Z = 1.959963984540054
 
@@ -143,32 +142,29 @@ def _draw_curve(
 ) -> tuple[float, float]:
     """Draw the curve over its bands, where predictions are dense; return the range of the curve."""
     dense = _dense(curve, reviews.p)
-    step = max(1, int(dense.sum()) // _PIECES)
-    grid, at = curve.p_grid[::step], dense[::step]
-    height, density = curve.observed[::step], curve.density[::step]
-    lo, hi = (np.where(np.isfinite(e), e, curve.observed)[::step] for e in (curve.lo, curve.hi))
-    null = curve.null_lo[::step], curve.null_hi[::step]
+    grid = curve.p_grid
     axes.plot([], [], color=colour, lw=3.5, label=label or "smoothed (thicker: more predictions)")
-    around: dict[str, Any] = {"color": style.BAND, "alpha": 0.75, "lw": 0, "zorder": 1}
-    axes.fill_between(grid, lo, hi, where=at, label="95 % band of the curve", **around)
-    chance: dict[str, Any] = {"color": style.CHANCE, "lw": 0, "zorder": 0.8}
-    axes.fill_between(grid, *null, where=at, label="95 % band if calibrated", **chance)
-    begin = np.flatnonzero(at[:-1] & at[1:])
+    band: dict[str, Any] = {"color": style.BAND, "alpha": 0.75, "lw": 0, "zorder": 1}
+    axes.fill_between(grid, curve.lo, curve.hi, dense, label="95 % band of the curve", **band)
+    null: dict[str, Any] = {"color": style.CHANCE, "lw": 0, "zorder": 0.8, "where": dense}
+    axes.fill_between(grid, curve.null_lo, curve.null_hi, label="95 % band if calibrated", **null)
+    begin = np.flatnonzero(dense[:-1] & dense[1:])
     # Square roots keep the thinly populated part of the curve visible beside its peak.
-    weight = np.sqrt((density[begin] + density[begin + 1]) / 2)
+    weight = np.sqrt(curve.density[begin] + curve.density[begin + 1])
     weight /= weight.max(initial=1e-9)
-    begin, weight = begin[np.argsort(weight, kind="stable")], np.sort(weight)
-    points = np.stack([grid, height], 1)
+    order = np.argsort(weight, kind="stable")
+    begin, weight = begin[order], weight[order]
+    points = np.stack([grid, curve.observed], 1)
     pieces = LineCollection(
         list(np.stack([points[begin], points[begin + 1]], 1)),
-        # Opaque: pieces that overlap do not darken.
+        # Opaque tints: pieces that overlap do not darken.
         colors=LinearSegmentedColormap.from_list("weight", ["white", colour])(0.45 + 0.55 * weight),
         linewidths=1.2 + 4 * weight,
         capstyle="round",
         zorder=3,
     )
     axes.add_collection(pieces, autolim=False)
-    return _window(reviews, curve.p_grid[dense], curve.observed[dense])
+    return _window(reviews, grid[dense], curve.observed[dense])
 
 
 def _dense(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:

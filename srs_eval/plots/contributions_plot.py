@@ -38,7 +38,7 @@ def plot_contributions(axes: Axes, users: Sequence[Sequence[Contribution]]) -> N
         axes.barh(row, mean, height=0.6, color=style.BLUE, alpha=0.45)
         axes.hlines(row, low, high, color=style.INK, lw=1.2)
     axes.axvline(0, color=style.MUTED, lw=0.8)
-    axes.set_yticks(range(len(names)), [style.lettering(name) for name in names])
+    axes.set_yticks(range(len(names)), names)
     axes.set_xlabel("log loss saved per training review", fontsize=style.SMALL + 0.5)
 
 

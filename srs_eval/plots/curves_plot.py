@@ -50,15 +50,13 @@ def forgetting_figure(
     """
     if curves is None or not _usable(curves).any():
         return None
-    recall = recall_of(totals)
     with style.titled_figure("forgetting curves", title) as figure:
-        panels = figure.subplots(1, 2 if len(recall.n) else 1, sharex=True, squeeze=False)[0]
-        shades = plot_temporal(panels[0], curves, nth_review=nth_review)
-        if len(recall.n):
-            _draw_recall(panels[1], recall)
-        _set_time_axis(panels[0])
+        fan, beside = figure.subplots(1, 2, sharex=True)
+        shades = plot_temporal(fan, curves, nth_review=nth_review)
+        _draw_recall(beside, recall_of(totals))
+        _set_time_axis(fan)
         if shades is not None:
-            bar = style.colour_bar(figure, panels[0], shades, "nth review of the card")
+            bar = style.colour_bar(figure, fan, shades, "nth review of the card")
             top = int(bar.ax.get_ylim()[1])
             marks = [mark for mark in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500) if mark <= top]
             bar.set_ticks(marks, labels=[*map(str, marks[:-1]), f"{marks[-1]}+"])
@@ -147,6 +145,9 @@ def _draw_recall(axes: Axes, recall: RecallOverTime) -> None:
     if recall.same_day:
         beside = style.counted(recall.same_day, "same-day review")
         axes.set_xlabel(f"elapsed days\n({beside} not shown)")
+    if not len(recall.n):
+        style.write_message(axes, "no reviews on later days")
+        return
     line: dict[str, Any] = {"color": style.BLUE, "ms": 5, "mfc": "white", "lw": 1.2}
     axes.plot(recall.days, recall.predicted, "D-", label="mean prediction", **line)
     lo, hi = wilson_interval(recall.recalled, recall.n, level=0.95)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,6 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont, get_font
 from numpy.typing import ArrayLike
 
 from srs_eval.data.reviews import FloatArray
@@ -43,7 +42,6 @@ _TITLE_LETTERS = 60
 _NAME_LETTERS = 28
 # Of the smallest letters.
 _LETTERS_PER_INCH = 16
-_NO_SIGN = "\N{REPLACEMENT CHARACTER}"
 
 _STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
@@ -83,7 +81,9 @@ _SAVING: dict[str, dict[str, Any]] = {
 @contextmanager
 def house_style() -> Iterator[None]:
     """Draw in the house style, whatever the caller's matplotlib settings, and restore those."""
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # Letters that the font lacks are boxes.
+        warnings.filterwarnings("ignore", "Glyph")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield
@@ -173,7 +173,7 @@ def annotate(figure: Figure, note: str) -> None:
     if not note:
         return
     width, height = figure.get_size_inches()
-    lines = textwrap.wrap(lettering(note), round(_LETTERS_PER_INCH * width))
+    lines = textwrap.wrap(note, round(_LETTERS_PER_INCH * width))
     figure.set_size_inches(width, height + 0.15 * len(lines))
     earlier = [figure.get_supxlabel()] if figure.get_supxlabel() else []
     below = figure.supxlabel("\n".join([*earlier, *lines]), x=0.01, ha="left", fontsize=SMALL - 1)
@@ -191,20 +191,9 @@ def colour_bar(
     return bar
 
 
-def lettering(text: str) -> str:
-    """Return text on one line, without characters that the font does not have."""
-    signs = _font_signs()
-    return "".join(sign if ord(sign) in signs else _NO_SIGN for sign in " ".join(text.splitlines()))
-
-
-@cache
-def _font_signs() -> frozenset[int]:
-    return frozenset(get_font(findfont(*_STYLE["font.family"])).get_charmap())
-
-
 def short_name(name: str, most: int = _NAME_LETTERS) -> str:
     """Shorten a long name in the middle, because names may differ at their end only."""
-    text, half = lettering(name), most // 2
+    text, half = " ".join(name.splitlines()), most // 2
     return text if len(text) <= most else f"{text[: most - half - 1]}…{text[-half:]}"
 
 
