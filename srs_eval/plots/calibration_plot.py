@@ -81,12 +81,13 @@ def plot_calibration(
     curve = reliability_of(reviews, points=_GRID_POINTS)
     style.draw_diagonal(axes, "perfect")
     if len(reviews) <= _FEW_LEVELS:
-        window = limits or _draw_levels(axes, reviews, colour, label)
+        low, high = _draw_levels(axes, reviews, colour, label)
     else:
-        window = limits or _draw_curve(axes, curve, reviews, colour, label)
+        low, high = _draw_curve(axes, curve, reviews, colour, label)
+    low, high = limits or (low, high)
     # A little room, so that a curve along the edge keeps its full thickness.
-    room = 0.012 * (window[1] - window[0])
-    low, high = window[0] - room, window[1] + room
+    room = 0.012 * (high - low)
+    low, high = low - room, high + room
     axes.set(xlim=(low, high), ylim=(low, high))
     if outcomes:
         _draw_outcomes(axes, reviews)

@@ -20,12 +20,6 @@ from srs_eval.plots import style
 _KEY = "line: median; diamond: mean with its 99 % interval over users"
 _DOTS = 60
 _BINS = 60
-_BETTER: Mapping[str, str] = {
-    "lower": " (lower is better)",
-    "higher": " (higher is better)",
-    "zero": " (zero is best)",
-    "neither": "",
-}
 
 
 def plot_user_scores(
@@ -60,7 +54,8 @@ def plot_user_scores(
     style.style_axes(axes)
     axes.spines["left"].set_visible(False)
     axes.set_yticks([])
-    axes.set_title(f"{name}{_BETTER[better]}", loc="left", fontsize=style.SMALL + 0.5, pad=2)
+    way = {"neither": "", "zero": " (zero is best)"}.get(better, f" ({better} is better)")
+    axes.set_title(f"{name}{way}", loc="left", fontsize=style.SMALL + 0.5, pad=2)
     absent = len(every) - len(defined)
     notes = [f"not defined for {style.counted(absent, 'user')}"] if absent else []
     if not len(defined):
@@ -75,9 +70,8 @@ def plot_user_scores(
     notes += [f"{style.counted(outside, 'user')} outside"] if outside else []
     _draw_distribution(axes, defined, low, high)
     axes.set_xlabel(_draw_centre(axes, defined, interval), fontsize=style.SMALL)
-    note = axes.text(1, 0.97, "\n".join(notes), transform=axes.transAxes, ha="right", va="top")
-    note.set(fontsize=style.SMALL - 1, color=style.MUTED)
-    note.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1})
+    font = {"fontsize": style.SMALL - 1, "color": style.MUTED, "ha": "right", "va": "top"}
+    axes.text(1, 0.97, "\n".join(notes), font, transform=axes.transAxes)
 
 
 def users_figure(

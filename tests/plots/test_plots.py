@@ -111,6 +111,10 @@ def test_the_error_its_interval_and_floor_and_operating_points(some):
         assert float(written[place]) == pytest.approx(expected, abs=6e-4)
     assert float(chance[-1]) == pytest.approx(metric.smece_floor, abs=6e-4)
     assert curve.smece == metric.smece
+    narrow, _ = on_axes(plot_calibration, some.p, some.recalled, limits=(0.9, 1))
+    assert [len(of.collections) for of in (axes, narrow)] == [3, 3]
+    assert narrow.get_xlim() == pytest.approx((0.9, 1), abs=0.002)
+    assert f"{(some.p < 0.8988).sum():,} predicted below 0.90 not shown" in key(narrow)
     p, recalled = some.p, some.recalled
     axes, curve = on_axes(plot_roc, p, recalled, thresholds=(0.7, 0.9))
     (line,) = [line for line in axes.lines if line.get_gid() == "operating points"]
