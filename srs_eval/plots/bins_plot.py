@@ -101,9 +101,9 @@ def bins_figure(reviews: Predictions | FloatArray, *, title: str = "") -> Figure
     with style.titled_figure("bins", title) as figure:
         axes = figure.add_subplot()
         if (shades := _draw(axes, gaps)) is not None:
-            bar = style.colour_bar(figure, axes, shades, "prediction less recall", extend="both")
             percent = FuncFormatter(lambda gap, _: f"{100 * gap:+g} %" if gap else "0")
-            bar.ax.yaxis.set_major_formatter(percent)
+            look: dict[str, Any] = {"extend": "both", "format": percent}
+            style.add_colour_bar(figure, axes, shades, "prediction less recall", **look)
     return figure
 
 

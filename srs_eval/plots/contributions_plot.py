@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -22,23 +22,19 @@ def plot_contributions(axes: Axes, users: Sequence[Sequence[Contribution]]) -> N
     Intervals are over users; those of a single user are over days. Groups that a user does not have
     count 0.
     """
-    names = list(dict.fromkeys(group.name for user in users for group in user))
-    gains = {
-        name: [sum(g.gain for g in user if g.name == name) for user in users] for name in names
-    }
-    names.sort(key=lambda name: float(np.mean(gains[name])))
+    gains = pd.DataFrame([{group.name: group.gain for group in user} for user in users]).fillna(0.0)
+    means = gains.mean().sort_values(kind="stable")
+    errors = {group.name: group.standard_error for group in users[0]}
     style.style_axes(axes)
-    for row, name in enumerate(names):
-        mean = float(np.mean(gains[name]))
+    for row, (name, mean) in enumerate(means.items()):
         if len(users) > 1:
-            low, high = mean_of_users(np.array(gains[name])).interval()
+            low, high = mean_of_users(gains[name].to_numpy()).interval()
         else:
-            error = next(group.standard_error for group in users[0] if group.name == name)
-            low, high = mean - _Z * error, mean + _Z * error
+            low, high = mean - _Z * errors[str(name)], mean + _Z * errors[str(name)]
         axes.barh(row, mean, height=0.6, color=style.BLUE, alpha=0.45)
         axes.hlines(row, low, high, color=style.INK, lw=1.2)
     axes.axvline(0, color=style.MUTED, lw=0.8)
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(means)), list(means.index))
     axes.set_xlabel("log loss saved per training review", fontsize=style.SMALL + 0.5)
 
 

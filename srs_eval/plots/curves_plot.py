@@ -26,6 +26,7 @@ CELLS = 1 + 2 * DOUBLINGS * CELLS_PER_DOUBLING
 BINS = 14
 FEWEST = 20
 _FAN = 150
+_MARKS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 # The median of more curves than these looks the same.
 _COHORT = 2000
 # Light orange to dark purple: ordered in grey too, and dark enough on white throughout.
@@ -56,11 +57,8 @@ def forgetting_figure(
         _draw_recall(beside, recall_of(totals))
         _set_time_axis(fan)
         if shades is not None:
-            bar = style.colour_bar(figure, fan, shades, "nth review of the card")
-            top = int(bar.ax.get_ylim()[1])
-            marks = [mark for mark in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500) if mark <= top]
-            bar.set_ticks(marks, labels=[*map(str, marks[:-1]), f"{marks[-1]}+"])
-            bar.minorticks_off()
+            marks: dict[str, Any] = {"ticks": _MARKS, "format": "%g", "extend": "max"}
+            style.add_colour_bar(figure, fan, shades, "nth review of the card", **marks)
     return figure
 
 
@@ -205,9 +203,6 @@ def _set_time_axis(axes: Axes) -> None:
         # A tick takes long to draw.
         axes.xaxis.set_minor_locator(LogLocator(subs=(2, 5)))
         axes.xaxis.set_minor_formatter(NullFormatter())
-    else:
-        pad = 0.03 * (high - low) or 0.5
-        axes.set_xlim(max(0.0, low - pad), high + pad)
 
 
 def elapsed_sums(predictions: Predictions) -> FloatArray:

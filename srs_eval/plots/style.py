@@ -15,7 +15,6 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -172,15 +171,15 @@ def annotate(figure: Figure, note: str) -> None:
     below.set(color=MUTED, parse_math=False)
 
 
-def colour_bar(
-    figure: Figure, axes: Axes, shades: ScalarMappable, label: str, *, extend: str = "neither"
-) -> Colorbar:
-    """Draw what colours mean on the right of axes."""
-    bar = figure.colorbar(shades, ax=axes, extend=extend, fraction=0.06, pad=0.02, aspect=30)
+def add_colour_bar(
+    figure: Figure, axes: Axes, shades: ScalarMappable, label: str, **options: Any
+) -> None:
+    """Draw what colours mean on the right of axes; options are those of `Figure.colorbar`."""
+    bar = figure.colorbar(shades, ax=axes, fraction=0.06, pad=0.02, aspect=30, **options)
     bar.set_label(label, fontsize=SMALL + 0.5)
     bar.ax.tick_params(labelsize=SMALL, colors=MUTED, labelcolor=INK)
+    bar.ax.minorticks_off()
     bar.outline.set_visible(False)
-    return bar
 
 
 def short_name(name: str, most: int = _NAME_LETTERS) -> str:
