@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -22,8 +23,8 @@ from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.data.reviews import Reviews
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.fits import Fit
-from srs_eval.exporting.fitted import Fitted
-from srs_eval.exporting.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
+from srs_eval.exports.fitted import Fitted
+from srs_eval.exports.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.folder import FITS, Run, fits_table
 from srs_eval.runs.words import status as status_of
@@ -190,11 +191,11 @@ def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run,
     finished = Run.read(run)
     first, second = (list(finished.fits())[number] for number in (4, 9))
     assert [(fit.user, fit.fold) for fit in (first, second)] == [(1, 4), (2, 4)]
-    for words in (["user=1", "out=new folder/it's.json"], ["out=made/"]):
+    for words in (["user=1", "out=new folder/it's.json"], ["out=made"]):
         assert command(["run", "to=py_fsrs", *words]) == 0
-        (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("use")]
+        line = capsys.readouterr().out.splitlines()[-1]
         found = {}
-        exec(line.removeprefix("use").strip(), found)
+        exec(line.removeprefix("python").strip(), found)
         assert found["scheduler"].parameters == first.parameters
     assert command(["run", "to=anki", "user=2"]) == 0
     numbers = ", ".join(f"{number:.4f}" for number in second.parameters)
@@ -216,7 +217,7 @@ def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run,
 
 def test_a_folder_takes_a_file_of_each_user(copied):
     for words, names in {
-        "to=anki out=made/": "user_1.txt user_2.txt",
+        "to=anki out=made": "user_1.txt user_2.txt",
         "to=json user=2 out=one/": "user_2.json",
         "to=json user=2 out=several": "user_2.json",
     }.items():
@@ -237,7 +238,28 @@ def test_a_fit_that_did_not_work_is_not_replaced_by_another(copied, capsys, stat
     assert [path.name for path in Path("made").iterdir()] == ["user_2.txt"]
 
 
-def test_what_is_not_exported_is_told(run, copied, capsys, transcript):
+MISTAKES = {
+    "to=anki": "missing mandatory value: run",
+    "run": "missing mandatory value: to",
+    "run run to=anki": "",
+    "run to=anki": "run has 2 users (1, 2)",
+    "run to=anki user=3": "user=3: no such user",
+    "run to=anki user=1 fold=9": "fold=9: user 1 has folds 0, 1, 2",
+    "nowhere to=anki": "nowhere: expected the folder of a finished run",
+    "several to=anki": "several: expected the folder of a finished run",
+    "lacking to=anki": "there is no .hydra/config.yaml",
+    "broken to=anki": "broken/fits.parquet: cannot be read",
+    "parameterless to=anki out=made": "keeps no parameters",
+    "run to=anki user=1 out=taken/file.txt": "taken",
+    "copied to=json user=u3": "user u3: the fit was skipped: too short",
+    "run to=srs_benchmark fold=1": "fold=",
+    "run to=srs_benchmark user=3": "user=3: no such user",
+    ". to=srs_benchmark": "broken/fits.parquet: cannot be read",
+    "run/fits.parquet to=srs_benchmark": "run/fits.parquet",
+}
+
+
+def test_what_is_not_exported_is_told(run, copied, capsys):
     short = [Fit(f"u{n}", -1, "skipped", "too short") for n in range(9)]
     folder = copied(lambda fit: replace(fit, status="fallback") if fit.user == 1 else fit)
     pq.write_table(fits_table([*Run.read(folder).fits(), *short]), folder / FITS)
@@ -251,44 +273,55 @@ def test_what_is_not_exported_is_told(run, copied, capsys, transcript):
     pq.write_table(fits_table(none), Path("parameterless") / FITS)
     Path("broken", FITS).write_bytes(b"not parquet")
     Path("taken").write_text("")
-
-    def told_by(*words):
-        status = command(words)
+    for words, problem in MISTAKES.items():
+        assert command(words.split()) == 1
         said = capsys.readouterr()
-        return f"{said.out}{said.err}status {status}\n"
+        assert (said.out, problem in said.err) == ("", True), words
+    assert not Path("made").exists()
+    assert command(["copied", "to=anki", "out=with_notes"]) == 1
+    said = capsys.readouterr().err
+    assert "the fit of user 1, fold 4 is a fallback" in said
+    assert "9 users have no parameters" in said
 
-    transcript("export_mistakes", told_by)
-    assert not any(Path(name).exists() for name in ("made", "made.json"))
+
+READ_BY = {
+    "fsrs4.Fsrs4": (17, ["anki", "json"]),
+    "fsrs45.Fsrs45": (17, ["anki", "json"]),
+    "fsrs5.Fsrs5": (19, ["anki", "py_fsrs", "json"]),
+    "fsrs6.Fsrs6": (21, ["anki", "py_fsrs", "json"]),
+    "fsrs_rs.FsrsRs": (21, ["anki", "py_fsrs", "json"]),
+    "fsrs7.Fsrs7": (34, ["json"]),
+}
 
 
-def test_what_should_be_known_of_a_fit_is_told_and_what_no_app_reads_is_refused(golden_text):
-    kinds = "fsrs4.Fsrs4 fsrs45.Fsrs45 fsrs5.Fsrs5 fsrs6.Fsrs6 fsrs_rs.FsrsRs fsrs7.Fsrs7"
-    early = Fsrs45Equations.parameters.defaults
-    defaults = (early, early, FSRS5, FSRS6, FSRS6, FSRS7)
-    given = [
-        fitted(numbers, f"fsrs.{kind}")
-        for kind, right in zip(kinds.split(), defaults, strict=True)
-        for numbers in (right, right[:-1], (*right, 1.0))
-    ]
+def forms(one):
+    """Return the formats that take a fit, with what is told of it in each."""
+    found = {}
+    for name, form in FORMATS.items():
+        with suppress(ConfigError):
+            found[name] = form(one).notes
+    return found
+
+
+@pytest.mark.parametrize("kind", READ_BY)
+def test_what_no_app_reads_is_refused(kind):
+    count, names = READ_BY[kind]
+    given = {17: Fsrs45Equations.parameters.defaults, 19: FSRS5, 21: FSRS6, 34: FSRS7}[count]
+    assert [*forms(fitted(given, f"fsrs.{kind}"))] == names
+    assert not forms(fitted(given[:-1], f"fsrs.{kind}"))
+    assert not forms(fitted((*given, 1.0), f"fsrs.{kind}"))
+
+
+def test_what_should_be_known_of_a_fit_is_told():
+    usual = forms(fitted(FSRS6))
     odd = fitted(FSRS6, fit="default", binary=True)
     fallback = replace(odd.fit, status="fallback", reason="went astray", fold=3, n_test=0)
-    given += [
-        replace(odd, fit=fallback, protocol="srs_benchmark_secs", log_loss=0.3),
-        fitted((1e-4, *FSRS6[1:])),
-        fitted((math.nan, *FSRS6[1:])),
-        fitted((0.1, 0.2, 0.3), "half_life.hlr.Hlr"),
-        fitted((), "baselines.Avg"),
-    ]
-    lines = []
-    for one in given:
-        lines += ["", f"{one.options['_target_']}: {len(one.fit.parameters)} parameters"]
-        for to, form in FORMATS.items():
-            try:
-                made = form(one)
-                lines += [f"  {to}: {told}" for told in (made.learned, *made.notes, made.use(None))]
-            except ConfigError as error:
-                lines.append(f"  refused: {error}")
-    golden_text("exported_fits", "\n".join(lines))
+    told = forms(replace(odd, fit=fallback, protocol="srs_benchmark_secs"))
+    assert {name: len(told[name]) - len(usual[name]) for name in told} == dict.fromkeys(FORMATS, 5)
+    assert [*forms(fitted((1e-4, *FSRS6[1:])))] == ["anki", "json"]  # outside of the bounds
+    assert [*forms(fitted((math.nan, *FSRS6[1:])))] == ["json"]
+    assert [*forms(fitted((0.1, 0.2, 0.3), "half_life.hlr.Hlr"))] == ["json"]
+    assert not forms(fitted((), "baselines.Avg"))
 
 
 @pytest.mark.parametrize(

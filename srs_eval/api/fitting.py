@@ -31,8 +31,8 @@ from srs_eval.data.reviews import (
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
 from srs_eval.evaluation.fits import Fit
-from srs_eval.exporting.fitted import RunFits
-from srs_eval.exporting.formats import HandOver
+from srs_eval.exports.fitted import RunFits
+from srs_eval.exports.formats import HandOver
 from srs_eval.protocol.task import Task
 from srs_eval.runs.compute import Lost
 from srs_eval.runs.config import Setup

@@ -21,7 +21,7 @@ from srs_eval.data.reviews import (
     Vector,
 )
 from srs_eval.evaluation.evaluate import FittedUser
-from srs_eval.exporting.intervals import days_until
+from srs_eval.exports.intervals import days_until
 
 DRAWS = 200
 LEVEL = 0.9

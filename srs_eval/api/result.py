@@ -21,8 +21,8 @@ from srs_eval.comparison.table import Table
 from srs_eval.comparison.words import counted, interval
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
-from srs_eval.exporting.fitted import RunFits
-from srs_eval.exporting.formats import FORMATS, HandOver
+from srs_eval.exports.fitted import RunFits
+from srs_eval.exports.formats import FORMATS, HandOver
 from srs_eval.metrics.panel import FEWEST, full_panel, shown_metrics
 from srs_eval.runs.claim import claimed
 from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, SUMMARY, Run

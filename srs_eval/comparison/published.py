@@ -26,7 +26,7 @@ from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import listed, one_line
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
-from srs_eval.exporting.upstream import bare, is_plainly
+from srs_eval.exports.upstream import bare, is_plainly
 from srs_eval.runs.folder import reading
 from srs_eval.runs.summary import TRAITS, Summary
 

@@ -18,7 +18,7 @@ from srs_eval.runs.words import REQUIRED, status
 
 if TYPE_CHECKING:
     from srs_eval.data.reviews import User
-    from srs_eval.exporting.formats import HandOver
+    from srs_eval.exports.formats import HandOver
 
 # Functions import what they need: --help and wrong words do without.
 
@@ -62,7 +62,7 @@ def compare(options: Compare) -> None:
     from srs_eval.comparison.inputs import read_runs
     from srs_eval.comparison.published import read_published
     from srs_eval.comparison.sweep import written
-    from srs_eval.exporting.upstream import is_another_model
+    from srs_eval.exports.upstream import is_another_model
     from srs_eval.runs.config import named_option
 
     out = Path(options.out or f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare").expanduser()
@@ -97,16 +97,16 @@ class Export:
 
       python -m srs_eval.export outputs/2026-01-31/12-00-00 to=anki
       python -m srs_eval.export RUN to=py_fsrs user=7 out=scheduler.json
-      python -m srs_eval.export RUN to=json out=parameters/              one file per user
-      python -m srs_eval.export RUN to=srs_benchmark out=result/         NAME.jsonl, a line per user
+      python -m srs_eval.export RUN to=json out=parameters              a file of each user
+      python -m srs_eval.export RUN to=srs_benchmark out=result         NAME.jsonl, a line per user
 
     to=anki             the list for Anki's field "FSRS parameters"
     to=py_fsrs          JSON for py-fsrs's Scheduler.from_json
     to=json             JSON for other programs
     to=srs_benchmark    scores and parameters, as srs-benchmark writes them, of one or several runs
-    user=NAME           the user (the only one, or all with out=FOLDER/)
+    user=NAME           the user (the only one, or all with out=FOLDER)
     fold=NUMBER         the fold (the last, which has most training reviews)
-    out=PATH            the file to write, or a folder for a file of each user (standard output)
+    out=PATH            a file, as in out=one.json, or a folder for one of each (standard output)
 
     Nothing is fitted again. A fit that failed or was skipped is not exported: exit status 1.
     """
@@ -120,8 +120,8 @@ class Export:
 
 def export(options: Export) -> int:
     """Export the run."""
-    from srs_eval.exporting.fitted import RunFits
-    from srs_eval.exporting.formats import FORMATS
+    from srs_eval.exports.fitted import RunFits
+    from srs_eval.exports.formats import FORMATS
 
     if options.to == "srs_benchmark":
         return _export_results(options)
@@ -129,7 +129,7 @@ def export(options: Export) -> int:
         raise ConfigError(f"to={options.to}: expected one of {', '.join(FORMATS)}, srs_benchmark")
     fits = RunFits.read(options.run)
     several = options.user is None and _is_folder(options.out)
-    hint = "out=parameters/ writes a file of each"
+    hint = "out=parameters writes a file of each"
     users = fits.users if several else [fits.user(options.user, otherwise=hint)]
     exported: dict[str, HandOver] = {}
     problems: list[SrsEvalError] = []
@@ -154,38 +154,36 @@ def _hand_over(exported: Mapping[str, HandOver], out: str) -> None:
     complain(first.learned if not others else "each fit is of reviews before those it is tested on")
     for note in dict.fromkeys(note for each in exported.values() for note in each.notes):
         complain(note)
-    if files:
-        say(f"use      {first.use(files[0])}")
-    else:
-        complain(first.use(None))
+    if files and first.python:
+        say(f"python   {first.python.format(file=repr(str(files[0])))}")
 
 
 def _export_results(options: Export) -> int:
     """Write runs as results of srs-benchmark."""
     from srs_eval.comparison.inputs import read_runs
-    from srs_eval.exporting.srs_benchmark import result_rows
+    from srs_eval.exports.srs_benchmark import RESULTS, result_rows
 
     if options.fold is not None:
         raise ConfigError("fold= goes with parameters: to=srs_benchmark has the scores of all")
     runs, notes = read_runs([options.run])
     results = [result_rows(run, options.user) for run in runs]
-    texts = {f"{rows.name}.jsonl": rows.text for rows in results}
+    texts = {f"{rows.name}{RESULTS}": rows.text for rows in results}
     earlier = [name for name in texts if Path(options.out, name).exists()]
-    if earlier and _is_folder(options.out):  # published results have such names
+    if earlier and _is_folder(options.out, RESULTS):  # published results have such names
         raise ConfigError(f"{options.out} has {', '.join(earlier)} already: name another place")
-    _write(texts, options.out)
+    _write(texts, options.out, RESULTS)
     for note in [*notes, *(f"{rows.name}: {note}" for rows in results for note in rows.notes)]:
         complain(note)
     return 0
 
 
-def _write(texts: Mapping[str, str], out: str) -> list[Path]:
+def _write(texts: Mapping[str, str], out: str, ending: str = "") -> list[Path]:
     """Print a text, or write texts into a file, or into a folder under their names."""
     from srs_eval.runs.folder import whole
 
-    place, in_folder = Path(out).expanduser(), _is_folder(out)
+    place, in_folder = Path(out).expanduser(), _is_folder(out, ending)
     if len(texts) > 1 and not in_folder:
-        raise ConfigError(f"there are {len(texts):,} results: name a folder, as in out=results/")
+        raise ConfigError(f"there are {len(texts):,} results: name a folder, as in out=results")
     if not out:
         say(next(iter(texts.values())))
         return []
@@ -197,8 +195,12 @@ def _write(texts: Mapping[str, str], out: str) -> list[Path]:
     return files
 
 
-def _is_folder(out: str) -> bool:
-    return out.endswith(("/", os.sep)) or (bool(out) and Path(out).expanduser().is_dir())
+def _is_folder(out: str, ending: str = "") -> bool:
+    """Whether files go into a folder: one that is there, or a name without their ending, or any."""
+    suffix = Path(out).suffix
+    is_file = suffix == ending if ending else suffix != ""
+    is_there = out.endswith(("/", os.sep)) or Path(out).expanduser().is_dir()
+    return bool(out) and (is_there or not is_file)
 
 
 def _file_name(user: User, to: str) -> str:
@@ -258,8 +260,8 @@ class Score:
 
 def score(options: Score) -> None:
     """Print the metrics, and write those of each user."""
-    from srs_eval.exporting.predicted import scored_lines
-    from srs_eval.exporting.srs_benchmark import result_rows
+    from srs_eval.exports.predicted import scored_lines
+    from srs_eval.exports.srs_benchmark import RESULTS, result_rows
     from srs_eval.metrics.panel import default_panel
     from srs_eval.runs.report import table
 
@@ -268,7 +270,7 @@ def score(options: Score) -> None:
     say(f"{len(entry.rows):,} users, {sum(entry.reviews.values()):,} reviews\n")
     say(f"{table(entry.facts, panel)}\n")
     if options.out:
-        _write({f"{entry.name}.jsonl": result_rows(entry).text}, options.out)
+        _write({f"{entry.name}{RESULTS}": result_rows(entry).text}, options.out, RESULTS)
 
 
 @dataclass

@@ -16,7 +16,7 @@ OUTCOMES = ("clear error", "recorded", "accepted", *BAD)
 TIME_LIMIT = 60  # CPU seconds: a case that waits for a busy machine does not hang
 WAIT_LIMIT = 600  # seconds, for a case that waits for something that never comes
 MEMORY = 2_000_000_000  # bytes beyond what the process has when a case begins
-_PRELOADED = ["__main__", "srs_eval.runs.job", "srs_eval.compare", "srs_eval.exporting.fitted"]
+_PRELOADED = ["__main__", "srs_eval.runs.job", "srs_eval.compare", "srs_eval.exports.fitted"]
 _LONGEST_MESSAGE = 4_000  # characters of one that is still clear
 
 

@@ -14,11 +14,10 @@ from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import Scores
-from srs_eval.exporting.versions import FsrsVersion, version_of
-from srs_eval.runs.folder import FITS, Run
+from srs_eval.exports.versions import FsrsVersion, version_of
+from srs_eval.runs.folder import Run
 from srs_eval.runs.summary import Summary
 
-_some = partial(listed, most=10)
 _few = partial(listed, most=3)
 
 
@@ -91,7 +90,6 @@ class RunFits:
     @classmethod
     def read(cls, folder: Path) -> RunFits:
         """Read the fits of a finished run from its folder, configuration included."""
-        _require_fits(folder)
         run = Run.read(folder)
         return cls(str(folder), [*run.fits()], run.facts, run.config()["algo"], run.by_user)
 
@@ -123,7 +121,7 @@ class RunFits:
         fits = self._fits[user]
         last = max(fits)
         if fold is not None and fold not in fits:
-            has = f"fold{'s' * (len(fits) > 1)} {_some(sorted(fits))}" if last >= 0 else "no fold"
+            has = f"fold{'s' * (len(fits) > 1)} {_few(sorted(fits))}" if last >= 0 else "no fold"
             raise ConfigError(f"fold={fold}: user {user} has {has}")
         fit = fits[last if fold is None else fold]
         if not fit.predicts:
@@ -140,19 +138,6 @@ class RunFits:
             scored=scored,
             package_version=self._facts.tags.get("version", ""),
         )
-
-
-def _require_fits(folder: Path) -> None:
-    if not folder.exists():
-        raise ConfigError(f"{folder}: there is no such folder")
-    if not folder.is_dir():
-        raise ConfigError(f"{folder}: is a file; name the folder of the run it is in")
-    if (folder / FITS).is_file():
-        return
-    runs = sorted(path.parent.name for path in folder.glob(f"*/{FITS}"))
-    if runs:
-        raise ConfigError(f"{folder} holds several runs: name one of {_some(runs)}")
-    raise ConfigError(f"{folder}: there is no {FITS}; is it the folder of a finished run?")
 
 
 def _log_losses(scores: Scores) -> dict[User, tuple[float, int]]:

@@ -44,7 +44,7 @@ MODELS = (
     Model("FSRS-4.5", "fsrs45"),
     Model("FSRS-5", "fsrs5", same_day=True),
     Model("FSRS-6", "fsrs6", same_day=True),
-    Model("FSRS-6-one-step", "", same_day=True, note="a plug-in, examples/one_step"),
+    Model("FSRS-6-one-step", "", same_day=True),  # examples/one_step
     Model("FSRS-7", "fsrs7", same_day=True, recency="steep"),
     Model("FSRS-rs", "fsrs_rs", "own", same_day=True),
     Model("SBD", "sbd", "own", same_day=True, recency="steep"),
@@ -63,14 +63,13 @@ MODELS = (
     Model("GRU-P", "gru_p", "network"),
     Model("NN-17", "nn17", "network"),
     Model("Transformer", "transformer", "network"),
-    Model("RNN", "", note="no public table has it, and its first weights are not published"),
+    Model("RNN", ""),
     Model("SM2", "sm2", "none", aliases=("SM-2",)),
     Model("SM2-trainable", "sm2_trainable", aliases=("SM-2-trainable",)),
     Model(
         *("Anki", "anki_sm2_trainable"),
         arguments={"published_order": True},
         aliases=("Anki-SM-2",),
-        note="published_order exchanges Good and Easy, as published rows do",
     ),
     Model("HLR", "hlr"),
     Model("Ebisu-v2", "ebisu", "none"),
@@ -82,16 +81,8 @@ MODELS = (
     Model("MOVING-AVG", "moving_avg", "none"),
     Model("90%", "constant", "none", arguments={"p": 0.9}),
     Model("RMSE-BINS-EXPLOIT", "rmse_bins_exploit", "none"),
-    Model(
-        *("RWKV-P", ""),
-        aliases=("RWKV-Instant",),
-        note="predicts at the review; published= shows its scores as RWKV-P",
-    ),
-    Model(
-        *("RWKV", ""),
-        aliases=("RWKV-Curve",),
-        note="predicts at the previous review; published= shows its scores as RWKV",
-    ),
+    Model("RWKV-P", "", aliases=("RWKV-Instant",)),
+    Model("RWKV", "", aliases=("RWKV-Curve",)),
 )
 # Options with other defaults that are the same model.
 _VARIANTS = {
@@ -120,17 +111,6 @@ class Configuration:
     unknown: tuple[str, ...] = ()  # Parts of the name that stand for nothing here
 
     @property
-    def words(self) -> list[str]:
-        """The options of ``python -m srs_eval`` that run it; none where there is no model."""
-        if not self.model.option or self.unknown:
-            return []
-        shown = {name: str(value).lower() for name, value in self.arguments.items()}
-        algo = [f"algo={self.model.option}", *(f"algo.{key}={shown[key]}" for key in shown)]
-        protocol = [f"protocol={self.protocol}"] if self.protocol != WHOLE_DAYS else []
-        published = ["protocol.answer_time=true"] if protocol else []
-        return [*algo, *protocol, *published] if not self.group else []
-
-    @property
     def is_plain(self) -> bool:
         """Whether the model was run as it is, without a flag for another fit or group."""
         usual = configuration(self.model.name)
@@ -155,8 +135,8 @@ def configuration(name: str) -> Configuration | None:
     """Understand the name of a public result; None if no model is called so.
 
     >>> found = configuration("FSRS-7-short-secs-recency-equalize_test_with_non_secs")
-    >>> found.words[:3]
-    ['algo=fsrs7', 'algo.fit=reference', 'algo.recency=steep']
+    >>> found.model.option, found.arguments, found.protocol
+    ('fsrs7', {'fit': 'reference', 'recency': 'steep'}, 'srs_benchmark_equalised')
     >>> configuration("FSRS-6-short-preset").group, configuration("DASH-short").unknown
     ('preset', ('short',))
     """
@@ -213,7 +193,6 @@ def result_name(
     fit = options.get("fit")
     kinds = [kind for kind in _KINDS if _KINDS[kind].items() <= options.items()]
     parts = [model.name, *(f"-{kind}" for kind in kinds)]
-    parts += ["-one-step"] if fit == "one_step" else []  # a run of an earlier release
     parts += ["-short"] if model.same_day or seconds else []
     parts += ["-secs"] if seconds else []
     parts += ["-duration"] if seconds and model.name == "LSTM" else []
@@ -254,29 +233,6 @@ def is_plainly(name: str, model: str) -> bool:
     found = configuration(name)
     names = () if found is None else (found.model.name, found.model.option, *found.model.aliases)
     return found is not None and found.is_plain and bare(model) in map(bare, filter(None, names))
-
-
-def in_other_words(name: str) -> str:
-    """Return what a name of the public benchmark is called here; empty if it is none.
-
-    >>> in_other_words("FSRS-6")
-    "FSRS-6 of srs-benchmark is 'algo=fsrs6 algo.fit=reference'"
-    >>> in_other_words("GRU")[:48]
-    "GRU of srs-benchmark is 'algo=gru_curves' (503 p"
-    """
-    found = configuration(name)
-    if found is None:
-        return ""
-    model, note = found.model, f" ({found.model.note})" if found.model.note else ""
-    theirs = f"{name} of srs-benchmark"
-    if not model.option:
-        return f"{theirs} is not here{note}"
-    if found.group:
-        per_group = f"algo=per_group algo.group={found.group}"
-        return f"{theirs} is '{per_group}' around {model.option}"
-    if found.unknown:
-        return f"{theirs}: algo={model.option}{note} without {', '.join(found.unknown)}"
-    return f"{theirs} is '{' '.join(found.words)}'{note}"
 
 
 def is_another_model(option: str, name: str) -> str:

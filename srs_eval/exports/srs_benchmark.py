@@ -23,8 +23,10 @@ from srs_eval.comparison.words import counted
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.fits import Fit
-from srs_eval.exporting.upstream import result_name
+from srs_eval.exports.upstream import result_name
 
+# The ending of files of results, by which `compare` knows them.
+RESULTS = ".jsonl"
 _DIGITS = 6
 _ALGORITHMS = "srs_eval.algorithms."
 # What has no reviews that it can be computed from is 0 there.

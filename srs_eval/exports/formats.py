@@ -6,14 +6,13 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from srs_eval.algorithms.algorithm import Part
 from srs_eval.errors import ConfigError
-from srs_eval.exporting.fitted import Fitted
-from srs_eval.exporting.intervals import first_intervals
-from srs_eval.exporting.versions import FsrsVersion, outside_bounds
+from srs_eval.exports.fitted import Fitted
+from srs_eval.exports.intervals import first_intervals
+from srs_eval.exports.versions import FsrsVersion, outside_bounds
 from srs_eval.runs.folder import json_text
 
 # What Anki shows in its field, and keeps when it optimises.
@@ -35,8 +34,14 @@ _EACH_PRESET = (
     "Each line of numbers is for the preset, or for the preset of the deck, that the line above "
     "it names"
 )
-# A name for the file, where it was not said.
-_SCHEDULER = Path("scheduler.json")
+_READ_BY_PY_FSRS = (
+    "import fsrs, pathlib; scheduler = fsrs.Scheduler.from_json(pathlib.Path({file}).read_text())"
+)
+_READ_EACH_BY_PY_FSRS = (
+    "import fsrs, json, pathlib; text = pathlib.Path({file}).read_text(); "
+    "schedulers = {{name: fsrs.Scheduler.from_json(json.dumps(s)) "
+    "for name, s in json.loads(text).items()}}"
+)
 _FRACTIONAL = ("srs_benchmark_secs", "srs_benchmark_equalised")
 
 
@@ -46,9 +51,8 @@ class HandOver:
 
     text: str  # What the app reads
     learned: str  # How many reviews it was learned from, and how many it has not seen
-    # Says in one line what to do with it, given the file it is in; None where it was printed
-    use: Callable[[Path | None], str]
     notes: tuple[str, ...] = ()  # What should be known of it
+    python: str = ""  # Python that reads it from the file {file}
 
     def __str__(self) -> str:
         """Return what the app reads."""
@@ -65,8 +69,8 @@ def for_anki(fitted: Fitted) -> HandOver:
     return HandOver(
         "\n\n".join(lists),
         _learned(fitted),
-        lambda _: _PASTE_INTO_ANKI if len(fits) == 1 else f"{_PASTE_INTO_ANKI}. {_EACH_PRESET}",
         (
+            _PASTE_INTO_ANKI if len(fits) == 1 else f"{_PASTE_INTO_ANKI}. {_EACH_PRESET}",
             *_about_the_fit(fitted),
             *known[0].differences,
             "desired retention is what you set beside it in Anki; a run has none. Anki rounds "
@@ -87,7 +91,6 @@ def for_py_fsrs(fitted: Fitted) -> HandOver:
     return HandOver(
         json.dumps(content, indent=2),
         _learned(fitted),
-        _read_with_py_fsrs if len(fits) == 1 else _read_each_with_py_fsrs,
         (
             *_about_the_fit(fitted),
             *_read_by_apps(fits[0], "py_fsrs").differences,
@@ -96,6 +99,7 @@ def for_py_fsrs(fitted: Fitted) -> HandOver:
             "a run has no desired retention, learning steps or fuzzing: the file has py-fsrs's "
             "defaults (0.9; 1 and 10 minutes; on), which are yours to change",
         ),
+        _READ_BY_PY_FSRS if len(fits) == 1 else _READ_EACH_BY_PY_FSRS,
     )
 
 
@@ -144,11 +148,6 @@ def for_anyone(fitted: Fitted) -> HandOver:
     return HandOver(
         json_text(content),
         _learned(fitted),
-        lambda _: (
-            "log_loss is of all folds of the user, and of reviews that the fits had not seen"
-            if fitted.log_loss is not None
-            else "log_loss is not known: nothing was evaluated"
-        ),
         (*_about_the_fit(fitted), *unread),
     )
 
@@ -182,22 +181,6 @@ def _named(fitted: Fitted) -> str:
     title = part.title if part.title.isprintable() else ascii(part.title)
     about = f" ({title})" if title else ""
     return f"{part.name}{about}: learned from {part.n_train:,} reviews"
-
-
-def _read_each_with_py_fsrs(file: Path | None) -> str:
-    path = repr(str(file or _SCHEDULER))
-    return (
-        f"import fsrs, json, pathlib; text = pathlib.Path({path}).read_text(); "
-        "schedulers = {name: fsrs.Scheduler.from_json(json.dumps(s)) "
-        "for name, s in json.loads(text).items()}"
-    )
-
-
-def _read_with_py_fsrs(file: Path | None) -> str:
-    path = repr(str(file or _SCHEDULER))
-    code = f"scheduler = fsrs.Scheduler.from_json(pathlib.Path({path}).read_text())"
-    first = "" if file else f"put it into a file, as out={_SCHEDULER} does, and in Python: "
-    return f"{first}import fsrs, pathlib; {code}"
 
 
 def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:
