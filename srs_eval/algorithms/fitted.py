@@ -1,10 +1,11 @@
-"""Algorithms whose parameters are fitted to one user, and those among them that are equations."""
+"""Algorithms whose parameters are fitted to one user: a prior, Gauss-Newton steps, a record."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -41,42 +42,46 @@ HALF_LIFE = 0.5
 _ASYMPTOTIC = 10**9  # Reviews at which the prior's width is that of the population
 
 
-class Problem(Protocol):
+class LossOfRows(Protocol):
+    """Weighted log loss of some rows, as a function of the parameters.
+
+    As the public trainer computes it if `public`, where a model has a choice.
+    """
+
+    def __call__(self, rows: IntArray, weight: FloatArray, *, public: bool = True) -> Curved: ...
+
+
+class ModelOf(Protocol):
+    """Model with some parameters in it, and the record of their fit."""
+
+    def __call__(self, parameters: tuple[float, ...], learned: Learned) -> MemoryModel: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
     """A model to be fitted, and the log to fit it to."""
 
-    @property
-    def reviews(self) -> Reviews:
-        """The log as the model reads it."""
-
-    @property
-    def space(self) -> ParameterSpace:
-        """Defaults, bounds and spread of its parameters."""
-
-    def loss(self, rows: IntArray, weight: FloatArray, *, public: bool = True) -> Curved:
-        """Return the weighted log loss of some rows, as a function of the parameters.
-
-        As the public trainer computes it if `public`, where a model has a choice.
-        """
-
-    def model(self, parameters: tuple[float, ...], learned: Learned) -> MemoryModel:
-        """Return the model with parameters in it, and how these were found."""
+    reviews: Reviews  # The log as the model reads it
+    space: ParameterSpace  # Defaults, bounds and spread of the parameters
+    loss: LossOfRows
+    model: ModelOf
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Options:
-    # In a class of its own, because the method that carries it out has the same name.
+    # Apart from `Fitted`, whose method `fit` has the name of an option.
     fit: InitVar[str] = "newton"
     parameters: Sequence[float] | None = None
     recency: Recency | None = None
     half_life: float = HALF_LIFE
     prior_weight: float | None = None
+    binary: bool = False
 
-    def __post_init__(self, fit: str) -> None:
-        """Check the options."""
+    def __post_init__(self, fit: str) -> None: ...
 
 
-class FitOptions(_Options, Algorithm, ABC):
-    """Base of algorithms whose parameters are fitted to one user by log loss.
+class Fitted(_Options, Algorithm, ABC):
+    """Base of algorithms that are equations, whose parameters are fitted to one user by log loss.
 
     Parameters
     ----------
@@ -95,11 +100,19 @@ class FitOptions(_Options, Algorithm, ABC):
     prior_weight : float, optional
         Strength of the pull of ``newton`` towards the start; by default that of the class.
         Weights have mean 1, so that it means the same whatever the recency.
+    binary : bool
+        Whether Hard and Easy are taken for Good.
     """
 
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ("newton", "reference", "default")
+    # Class of the equations, and its arguments where days have fractions.
+    mathematics: ClassVar[type[Any]]
+    in_fractional_days: ClassVar[tuple[float, ...]] = ()
+    # Of the public trainer, which rounds parameters to so many decimals in fractional days if it
+    # does in whole ones.
     recipe: ClassVar[Recipe] = Recipe()
+    decimals_in_fractions: ClassVar[int] = 6
     # How `newton` weighs recent reviews by default, and how the public trainer does.
     own_recency: ClassVar[Recency] = "mild"
     published_recency: ClassVar[Recency] = "none"
@@ -109,8 +122,6 @@ class FitOptions(_Options, Algorithm, ABC):
     logarithms: ClassVar[int] = 0
     starts: ClassVar[int] = 1
     tolerance: ClassVar[float] = 1e-5
-    # To which `reference` rounds parameters in fractional days, if it does in whole ones.
-    decimals_in_fractions: ClassVar[int] = 6
 
     def __post_init__(self, fit: str) -> None:
         require_choice(self.name, "fit", fit, self.methods)
@@ -120,17 +131,35 @@ class FitOptions(_Options, Algorithm, ABC):
         require_above_zero(self.name, "half_life", self.half_life)
         if self.prior_weight is not None:
             require_above_zero(self.name, "prior_weight", self.prior_weight, or_zero=True)
+        require_bool(self.name, "binary", self.binary)
         space = self.problem(no_reviews(whole_days=False)).space
         space.checked(self.parameters, self.name)
 
-    @abstractmethod
-    def problem(self, reviews: Reviews) -> Problem:
-        """Return the model to be fitted to a log, in whole or in fractional days."""
-
     @property
     def prior_strength(self) -> float:
-        """The prior weight that was given, or else that of the class."""
+        """The option `prior_weight`, or the weight of the class."""
         return self.own_prior_weight if self.prior_weight is None else self.prior_weight
+
+    def equations(self, *, whole_days: bool) -> Equations:
+        """Return the model as mathematics, for a log in whole or in fractional days."""
+        equations: Equations = self.mathematics(*(() if whole_days else self.in_fractional_days))
+        return equations
+
+    def space(self, equations: Equations) -> ParameterSpace:
+        """Return defaults, bounds and spread of the parameters."""
+        return equations.parameters
+
+    def problem(self, reviews: Reviews) -> Problem:
+        """Return the model to be fitted to a log, in whole or in fractional days."""
+        equations = self.equations(whole_days=reviews.whole_days)
+        reviews = with_binary_ratings(reviews) if self.binary else reviews
+
+        def loss(rows: IntArray, weight: FloatArray, *, public: bool = True) -> PackedLoss:
+            packed = pack(reviews, rows, weight=weight, dtype=np.float32)
+            return PackedLoss(compiled(equations), packed, public)
+
+        model = partial(RecurrentModel, equations, binary=self.binary)
+        return Problem(reviews, self.space(equations), loss, model)
 
     def weights(self, count: int) -> FloatArray:
         """Weigh training reviews in time order."""
@@ -141,13 +170,13 @@ class FitOptions(_Options, Algorithm, ABC):
         """Return the published parameters."""
         return self.problem(no_reviews(whole_days=whole_days)).space.defaults
 
-    def given(self, *, whole_days: bool) -> tuple[float, ...]:
-        """Return the parameters that were given, or else the published ones."""
+    def start(self, *, whole_days: bool) -> tuple[float, ...]:
+        """Return the option `parameters`, or the published ones."""
         return tuple(map(float, self.parameters or self.defaults(whole_days=whole_days)))
 
     def prior_centre(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the centre of the prior of ``newton``, where it starts."""
-        return self.given(whole_days=whole_days)
+        return self.start(whole_days=whole_days)
 
     def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> FloatArray:
         """Return the penalty matrix of the prior for a number of training reviews and a clock."""
@@ -156,7 +185,7 @@ class FitOptions(_Options, Algorithm, ABC):
     def trained(
         self, problem: Problem, rows: IntArray, start: FloatArray
     ) -> tuple[FloatArray, str]:
-        """Learn without minimising; return also what the log lacks for that, or ""."""
+        """Run the public trainer; return also what the log lacks for that, or ""."""
         reviews, recipe, space = problem.reviews, self.recipe, problem.space
         mask = recipe.trains_on(reviews, rows, rows_by_card(reviews.card))
         if not mask.any():
@@ -175,24 +204,21 @@ class FitOptions(_Options, Algorithm, ABC):
         previous: MemoryModel | None = None,
     ) -> MemoryModel:
         """Fit to the outcomes of `rows`, going on from an earlier fit if there is one."""
-        problem, whole_days = self.problem(reviews), reviews.whole_days
+        problem, start = self.problem(reviews), self.start(whole_days=reviews.whole_days)
         if self.method == "default":
-            return problem.model(self.given(whole_days=whole_days), Learned())
+            return problem.model(start, Learned())
         if len(rows) == 0:
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
-        if (rows[1:] < rows[:-1]).any():
-            rows = np.sort(rows)
+        rows = np.sort(rows)
         try:
             if self.method == "newton":
-                return self._minimised(problem, rows, rng, previous)
-            start = self.given(whole_days=whole_days)
+                return self._minimum(problem, rows, rng, previous)
             w, lacking = self.trained(problem, rows, np.asarray(start))
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
-        if lacking:
-            note = f"{lacking}: the parameters were kept"
-            return problem.model(start, Learned(note=note, fallback=True))
-        return problem.model(_tuple(w), Learned())
+        note = f"{lacking}: the parameters were kept" if lacking else ""
+        learned = Learned(note=note, fallback=bool(lacking))
+        return problem.model(start if lacking else tuple(w.tolist()), learned)
 
     def refit(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: MemoryModel
@@ -201,15 +227,15 @@ class FitOptions(_Options, Algorithm, ABC):
 
     def objective(self, problem: Problem, rows: IntArray, centre: FloatArray) -> Objective:
         """Return what ``newton`` minimises."""
-        of_rows = self.weights(len(rows))
-        loss = problem.loss(rows, of_rows / of_rows.mean(), public=False)
+        weight = self.weights(len(rows))
+        loss = problem.loss(rows, weight / weight.mean(), public=False)
         coordinates = LogCoordinates(self.logarithms)
         whole_days = problem.reviews.whole_days
         penalty = self.penalty(problem.space, len(rows), whole_days=whole_days)
         prior_centre = coordinates.encode(feasible(centre, problem.space))
         return Objective(loss, prior_centre, penalty, coordinates)
 
-    def _minimised(
+    def _minimum(
         self,
         problem: Problem,
         rows: IntArray,
@@ -239,10 +265,9 @@ class FitOptions(_Options, Algorithm, ABC):
         w = feasible(coordinates.decode(theta), space)
         standard = standard_errors(information, theta, bounds) * coordinates.slope(w)
         note = "" if minimum.converged else "the fit stopped before it had converged"
-        learned = Learned(
-            _tuple(standard), note, converged=minimum.converged, information=information
-        )
-        return problem.model(_tuple(w), learned)
+        errors_of_w = tuple(standard.tolist())
+        learned = Learned(errors_of_w, note, converged=minimum.converged, information=information)
+        return problem.model(tuple(w.tolist()), learned)
 
     def sample(
         self,
@@ -261,72 +286,15 @@ class FitOptions(_Options, Algorithm, ABC):
         objective = self.objective(problem, rows, w)
         theta = objective.coordinates.encode(w)
         squares = (self.weights(len(rows)) / self.weights(len(rows)).mean()) ** 2
-        of_squares = problem.loss(rows, squares, public=False)
         penalty = self.penalty(problem.space, _ASYMPTOTIC, whole_days=reviews.whole_days)
         widest = self.own_prior_weight / self.prior_strength if self.prior_strength else 0.0
         bare = replace(objective, penalty_matrix=np.zeros_like(penalty))
+        squared = replace(bare, loss=problem.loss(rows, squares, public=False))
         covariance = error_covariance(
             learned.information,
             bare.fisher(theta).information,
-            replace(bare, loss=of_squares).fisher(theta).information,
+            squared.fisher(theta).information,
             2 * widest * penalty,
         )
         draws = sample(objective.coordinates, problem.space, w, covariance, rng, count)
-        return [problem.model(_tuple(each), Learned()) for each in draws]
-
-
-@dataclass(frozen=True, slots=True)
-class EquationsOfLog:
-    """Equations to be fitted to a log."""
-
-    equations: Equations
-    reviews: Reviews
-    space: ParameterSpace
-    binary: bool = False  # Whether Hard and Easy are taken for Good
-
-    def loss(self, rows: IntArray, weight: FloatArray, *, public: bool = True) -> PackedLoss:
-        """Pack some rows for the engine."""
-        packed = pack(self.reviews, rows, weight=weight, dtype=np.float32)
-        return PackedLoss(compiled(self.equations), packed, public)
-
-    def model(self, parameters: tuple[float, ...], learned: Learned) -> RecurrentModel:
-        return RecurrentModel(self.equations, parameters, learned, self.binary)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class Fitted(FitOptions):
-    """Base of algorithms that are equations: the options of `FitOptions`, and one more.
-
-    Parameters
-    ----------
-    binary : bool
-        Whether Hard and Easy are taken for Good.
-    """
-
-    # Class of the equations, and its arguments where days have fractions.
-    mathematics: ClassVar[type[Any]]
-    in_fractional_days: ClassVar[tuple[float, ...]] = ()
-
-    binary: bool = False
-
-    def __post_init__(self, fit: str) -> None:
-        require_bool(self.name, "binary", self.binary)
-        super().__post_init__(fit)
-
-    def equations(self, *, whole_days: bool) -> Equations:
-        """Return the model as mathematics, for a log in whole or in fractional days."""
-        equations: Equations = self.mathematics(*(() if whole_days else self.in_fractional_days))
-        return equations
-
-    def space(self, equations: Equations) -> ParameterSpace:
-        """Return defaults, bounds and spread of the parameters."""
-        return equations.parameters
-
-    def problem(self, reviews: Reviews) -> EquationsOfLog:
-        equations = self.equations(whole_days=reviews.whole_days)
-        seen = with_binary_ratings(reviews) if self.binary else reviews
-        return EquationsOfLog(equations, seen, self.space(equations), self.binary)
-
-
-def _tuple(values: FloatArray) -> tuple[float, ...]:
-    return tuple(values.tolist())
+        return [problem.model(tuple(each.tolist()), Learned()) for each in draws]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 from scipy.special import expit
 
 from srs_eval.algorithms.algorithm import Learned
-from srs_eval.algorithms.fitted import FitOptions
+from srs_eval.algorithms.fitted import Fitted, Problem
 from srs_eval.algorithms.history import History, HistoryModel, history_of
+from srs_eval.algorithms.recurrent.model import with_binary_ratings
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import Fisher, Gradient
 from srs_eval.engine.equations import uncertain
@@ -55,6 +56,11 @@ class LogOddsModel(HistoryModel):
     log_odds: LogOdds  # The model as mathematics
     parameters: tuple[float, ...]  # Its numbers
     learned: Learned = field(default_factory=Learned)  # How they were found
+    binary: bool = False  # Whether Hard and Easy are taken for Good
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        reviews = with_binary_ratings(reviews) if self.binary else reviews
+        return HistoryModel.predict_at(self, reviews, rows, elapsed)
 
     def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall `elapsed` days after the review before; NaN at a card's first review."""
@@ -94,35 +100,9 @@ def _allow_non_finite() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore")
 
 
-@dataclass(frozen=True)
-class LogOddsOfLog:
-    """Log-odds to be fitted to a log."""
-
-    log_odds: LogOdds
-    reviews: Reviews
-
-    @property
-    def space(self) -> ParameterSpace:
-        return self.log_odds.parameters
-
-    @cached_property
-    def history(self) -> History:
-        """The log card by card."""
-        return history_of(self.reviews)
-
-    def loss(self, rows: IntArray, weight: FloatArray, *, public: bool = True) -> LogLoss:
-        """Gather what the model looks at."""
-        function = self.log_odds.at(self.history, rows, self.reviews.elapsed[rows])
-        return LogLoss(function, self.reviews.recalled[rows].astype(np.float64), weight)
-
-    def model(self, parameters: tuple[float, ...], learned: Learned) -> LogOddsModel:
-        return LogOddsModel(self.log_odds, parameters, learned)
-
-
-class FittedLogOdds(FitOptions):
+class FittedLogOdds(Fitted):
     """Base of algorithms whose log-odds of recall look back at whole histories."""
 
-    mathematics: ClassVar[type[Any]]
     # In double precision a fit can end nearer to the minimum than in single precision; where
     # parameters stand in for each other, steps with little gain can still add up.
     tolerance = 1e-7
@@ -133,5 +113,14 @@ class FittedLogOdds(FitOptions):
         log_odds: LogOdds = self.mathematics()
         return log_odds
 
-    def problem(self, reviews: Reviews) -> LogOddsOfLog:
-        return LogOddsOfLog(self.log_odds(whole_days=reviews.whole_days), reviews)
+    def problem(self, reviews: Reviews) -> Problem:
+        log_odds = self.log_odds(whole_days=reviews.whole_days)
+        reviews = with_binary_ratings(reviews) if self.binary else reviews
+        history = history_of(reviews)
+
+        def loss(rows: IntArray, weight: FloatArray, *, public: bool = True) -> LogLoss:
+            function = log_odds.at(history, rows, reviews.elapsed[rows])
+            return LogLoss(function, reviews.recalled[rows].astype(np.float64), weight)
+
+        model = partial(LogOddsModel, log_odds, binary=self.binary)
+        return Problem(reviews, log_odds.parameters, loss, model)
