@@ -28,7 +28,6 @@ from offenders import (
 from saved import setup_of
 
 import srs_eval as se
-from srs_eval.algorithms.algorithm import undeclared, when_of
 from srs_eval.data.reviews import GROUPS, columns_of
 from srs_eval.evaluation.checks import (
     CheckFailed,
@@ -212,21 +211,6 @@ def test_an_algorithm_has_to_say_what_tables_need_to_know():
 
     with pytest.raises(CheckFailed, match=r"same_day .*, sees_truth .*, when "):
         check_algorithm(SaysNothing())
-
-
-@pytest.mark.parametrize(("online", "when"), [(True, "at_review"), (False, "previous_review")])
-def test_a_plug_in_of_the_first_release_predicts_when_its_online_says(online, when):
-    class WithWhen(Honest):  # the protocol's default stands beside what the plug-in declares
-        ...
-
-    class Alone:
-        same_day = sees_truth = False
-        fit, predicted, curve = Honest.fit, Honest.predicted, Honest.curve
-
-    for plug_in in (WithWhen, Alone):
-        plug_in.online = online
-        assert when_of(plug_in()) == when
-        assert undeclared(plug_in()) == []
 
 
 def test_a_task_of_ones_own_is_used_and_left_as_it_was():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeGuard, get_args, runtime_checkable
 
 import numpy as np
@@ -40,22 +39,14 @@ def latest(*parts: When) -> When:
 def when_of(algorithm: object) -> When:
     """Return when an algorithm predicts.
 
-    Plug-ins of the first release declare `online` instead: True counts as ``at_review``, and
-    False as ``previous_review``.
-
     >>> from types import SimpleNamespace
-    >>> when_of(SimpleNamespace(when="day_before")), when_of(SimpleNamespace(online=True))
-    ('day_before', 'at_review')
+    >>> when_of(SimpleNamespace(when="day_before"))
+    'day_before'
     """
-    online = getattr(algorithm, "online", None)
-    earlier: When | None = None
-    if isinstance(online, bool):
-        earlier = "at_review" if online else "previous_review"
-    when = getattr(algorithm, "when", earlier)
+    when: When = getattr(algorithm, "when", "")
     if when not in WHEN:
         raise ValueError(f"when={when!r}: there are {', '.join(WHEN)}")
-    # The class `Algorithm` declares the first of all, whatever a plug-in says by `online`.
-    return when if earlier is None else latest(when, earlier)
+    return when
 
 
 def when_named(name: str) -> str:
@@ -226,35 +217,12 @@ class Sampling(Algorithm, Protocol):
         """
 
 
-class SeenUser(Protocol):
-    """A user whom an algorithm has learned from before."""
-
-    @property
-    def reviews(self) -> int:
-        """Number of reviews that were learned from."""
-
-
-class PretrainedWeights(Protocol):
-    """What an algorithm has learned from other users."""
-
-    @property
-    def parameters(self) -> Sequence[float]:
-        """Learned numbers."""
-
-    @property
-    def seen(self) -> Sequence[SeenUser]:
-        """Whom they were learned from."""
-
-    def save(self, path: Path) -> None:
-        """Write everything to a file that the option ``weights`` of the algorithm then takes."""
-
-
 @runtime_checkable
 class Pretrainable(Algorithm, Protocol):
     """An algorithm that can first learn from other users, whom its `fit` then refuses to score."""
 
     @property
-    def weights(self) -> PretrainedWeights | str | Path | None:
+    def weights(self) -> object:
         """What it starts from, or the file that holds it; None before anything was learned."""
 
     def pretrain(
@@ -263,8 +231,8 @@ class Pretrainable(Algorithm, Protocol):
         """Return an algorithm that has learned from the outcomes of the given rows of each user.
 
         Logs are as a protocol makes them (`Task.reviews`). What was learned is in its `weights`,
-        as `PretrainedWeights`. Its `fit` starts from there, and raises `FitSkipped` for a user
-        who was learned from.
+        which a file holds that `weights.save` writes. Its `fit` starts from there, and raises
+        `FitSkipped` for a user who was learned from.
         """
 
 

@@ -92,34 +92,16 @@ def test_days_end_between_what_was_the_same_day_and_what_was_not():
 ROWS = TASK.folds[0].train
 
 
-def answers_before(row):
-    """Right and wrong answers of a card before a row, counted one by one."""
-    earlier = [r for r in range(row) if REVIEWS.card[r] == REVIEWS.card[row]]
-    right = sum(REVIEWS.rating[r] > 1 for r in earlier)
-    return right, len(earlier) - right
-
-
-def within(days):
-    return min(max(days, 15 / (24 * 60)), 274.0)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.01])
-def test_the_descent_is_that_of_the_definition_step_by_step(alpha):
-    model = fitted(HlrDuolingo(fit="sgd", alpha=alpha))
-    loss = HlrDuolingo(alpha=alpha).loss(REVIEWS, ROWS)
-    weights = [0.0, 0.0, 0.0]
-    for n, review in enumerate(np.random.default_rng(0).permutation(len(ROWS))):
-        right, wrong = answers_before(ROWS[review])
-        x, t = (math.sqrt(1 + right), math.sqrt(1 + wrong), 1.0), REVIEWS.elapsed[ROWS[review]]
-        p, h = loss.outcome[review], loss.days[review]
-        found_h = within(2.0 ** sum(w * f for w, f in zip(weights, x, strict=True)))
-        found_p = min(max(2.0 ** (-t / found_h), 0.0001), 0.9999)
-        for k in range(3):
-            rate = 1 / (1 + p) * 0.001 / math.sqrt(1 + n)
-            weights[k] -= rate * 2 * (found_p - p) * math.log(2) ** 2 * found_p * t / found_h * x[k]
-            weights[k] -= rate * alpha * 2 * (found_h - h) * math.log(2) * found_h * x[k]
-            weights[k] -= rate * 0.1 * weights[k]
-    np.testing.assert_allclose(model.parameters, weights, rtol=1e-9)
+def test_the_loss_of_half_lives_has_the_gradient_it_says():
+    loss, w = HlrDuolingo().loss(REVIEWS, ROWS), np.array([0.5, -0.3, 0.2])
+    value, slopes = loss(w)
+    t, h = loss.elapsed, np.clip(2 ** (loss.inputs @ w), 15 / (24 * 60), 274)
+    p = np.clip(2 ** (-t / h), 0.0001, 0.9999)
+    expected = np.mean((p - loss.outcome) ** 2 + 0.01 * (h - loss.days) ** 2) + 0.1 * w @ w
+    assert value == pytest.approx(expected, rel=1e-12)
+    steps = 1e-6 * np.eye(3)
+    numeric = [(loss(w + step)[0] - loss(w - step)[0]) / 2e-6 for step in steps]
+    np.testing.assert_allclose(slopes, numeric, rtol=1e-5)
 
 
 def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was_and_is_counted():

@@ -8,8 +8,6 @@ its first rating and on the time between them only, so that four one-dimensional
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,12 +22,8 @@ _PAIRS = ((1, 2), (2, 3), (3, 4), (1, 3), (2, 4), (1, 4))
 
 # How strongly a stability is drawn to its default, per day.
 _PULL = 1 / 16
-# Points of the first look between bounds whose logarithms lie some 10 apart: a loss that is
-# convex has nothing to hide.
-_COARSE, _COARSE_IF_CONVEX = 20, 6
-_MOST_STEPS = 60
-# Newton's method squares the error of a logarithm with each step: what is left is 1e-14.
-_LAST_STEP = 1e-7
+# Points between bounds whose logarithms lie some 10 apart, and halvings of what is between two.
+_POINTS, _HALVINGS = 20, 50
 
 
 def initial_stabilities(
@@ -78,151 +72,62 @@ def initial_stabilities(
         return None
     if not np.min(elapsed) > 0:
         raise ValueError(f"second reviews after {np.min(elapsed)} days: all must be above 0")
-    counts = np.bincount(first_rating, minlength=5)
-    known = np.flatnonzero(counts)
-    wanted = np.asarray(defaults, np.float64)[known - 1] if smoothed else None
-    outcome = mean_recall if smoothed else None
-    loss = _loss_of(first_rating, elapsed, recalled, outcome, decay, wanted)
-    found = _minimised(loss, shortest, longest)
-    of_known = dict(zip(known.tolist(), found.tolist(), strict=True))
-    filled = _filled(_in_order(of_known, counts), defaults)
+    ratings, owner, counts = np.unique(first_rating, return_inverse=True, return_counts=True)
+    # Reviews with the same first rating and elapsed time count alike.
+    times, place = np.unique(elapsed, return_inverse=True)
+    pairs, pair = np.unique(owner * len(times) + place, return_inverse=True)
+    n = np.bincount(pair).astype(np.float64)
+    passes: FloatArray = np.bincount(pair, weights=recalled).astype(np.float64)
+    pull = _PULL if smoothed else 0.0
+    if smoothed:
+        passes = (passes + mean_recall) * n / (n + 1)
+    owner, days = np.divmod(pairs, len(times))
+    start, scale = np.searchsorted(owner, range(len(ratings))), 0.9 ** (-1 / decay) - 1
+    age_of_a_day = scale * times[days]
+    default = np.asarray(defaults, np.float64)[ratings - 1]
+
+    def loss(x: FloatArray) -> FloatArray:
+        """Return the loss of each rating at logarithms of stabilities [..., ratings]."""
+        delay = decay * np.log1p(np.exp(-x)[..., owner] * age_of_a_day)
+        each = passes * delay - (n - passes) * np.log(-np.expm1(-delay))
+        total: FloatArray = np.add.reduceat(each, start, axis=-1)
+        return total + pull * np.abs(np.exp(x) - default)
+
+    def slope(x: FloatArray, side: FloatArray) -> FloatArray:
+        """Differentiate the loss, below (-1) or above (1) its kink at the default."""
+        age = np.exp(-x)[owner] * age_of_a_day
+        fall = decay * age / (1 + age)
+        each = fall * ((n - passes) / np.expm1(decay * np.log1p(age)) - passes)
+        total: FloatArray = np.add.reduceat(each, start)
+        return total + pull * side * np.exp(x)
+
+    # The log loss is convex in x, but the pull towards the default is concave below it.
+    kink = np.log(np.clip(default, shortest, longest))
+    points = np.linspace(math.log(shortest), math.log(longest), _POINTS)
+    knots = np.sort(np.vstack([np.repeat(points[:, None], len(ratings), axis=1), kink]), axis=0)
+    best, own = np.argmin(loss(knots), axis=0), np.arange(len(ratings))
+    x = knots[best, own]
+    rises = slope(x, np.where(x >= kink, 1.0, -1.0)) < 0
+    falls = ~rises & (slope(x, np.where(x > kink, 1.0, -1.0)) > 0)
+    low = np.where(falls, knots[np.maximum(best - 1, 0), own], x)
+    high = np.where(rises, knots[np.minimum(best + 1, _POINTS), own], x)
+    side = np.where((low + high) / 2 > kink, 1.0, -1.0)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        beyond = slope(middle, side) > 0
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    # Where the loss neither rises nor falls from it, a point is at a bound or at the kink.
+    days_of = np.exp(np.where(rises | falls, (low + high) / 2, x))
+    stabilities = dict(zip(ratings.tolist(), days_of.tolist(), strict=True))
+    in_order = _in_order(stabilities, dict(zip(ratings.tolist(), counts.tolist(), strict=True)))
+    filled = _filled(in_order, defaults)
     one, two, three, four = (min(max(filled[rating], shortest), longest) for rating in (1, 2, 3, 4))
     return one, two, three, four
 
 
-@dataclass(frozen=True, slots=True)
-class _Loss:
-    """What each rating's stability costs, as a function of its logarithm.
-
-    Reviews with equal first rating and elapsed time count the same; groups of them stand by rating.
-    """
-
-    start: IntArray  # Where the groups of each rating that occurs begin
-    # [groups]: Which of these ratings it belongs to, and what its reviews were
-    owner: IntArray
-    elapsed: FloatArray
-    passes: FloatArray
-    failures: FloatArray
-    decay: float
-    wanted: FloatArray | None  # Default of each rating where a stability is drawn to it
-
-    def values(self, at: FloatArray) -> FloatArray:
-        """Loss at the logarithms of stabilities `at` [..., ratings]."""
-        delay = self.decay * np.log1p(self._age(at))
-        return self._values(at, delay)
-
-    def bend(self, at: FloatArray, side: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Loss at `at` [ratings] with its first and second derivative.
-
-        The loss has a kink at the default; `side` is -1 for what holds below it, 1 above.
-        """
-        age = self._age(at)
-        delay = self.decay * np.log1p(age)
-        odds_of_recall = 1 / np.expm1(delay)
-        falling = self.decay * age / (1 + age)
-        forced = falling * self.failures * odds_of_recall
-        slope = forced - falling * self.passes
-        curvature = forced * falling * (1 + odds_of_recall) - slope / (1 + age)
-        first, second = (np.add.reduceat(each, self.start) for each in (slope, curvature))
-        if self.wanted is not None:
-            pull = _PULL * side * np.exp(at)
-            first, second = first + pull, second + pull
-        return self._values(at, delay), first, second
-
-    def _age(self, at: FloatArray) -> FloatArray:
-        """Elapsed time in units that make the curve ``(1 + age) ** -decay``."""
-        factor = 0.9 ** (-1 / self.decay) - 1
-        age: FloatArray = (factor * np.exp(-at))[..., self.owner] * self.elapsed
-        return age
-
-    def _values(self, at: FloatArray, delay: FloatArray) -> FloatArray:
-        each = self.passes * delay - self.failures * np.log(-np.expm1(-delay))
-        total: FloatArray = np.add.reduceat(each, self.start, axis=-1)
-        if self.wanted is not None:
-            total += _PULL * np.abs(np.exp(at) - self.wanted)
-        return total
-
-
-def _loss_of(
-    first_rating: IntArray,
-    elapsed: FloatArray,
-    recalled: BoolArray,
-    outcome: float | None,
-    decay: float,
-    wanted: FloatArray | None,
-) -> _Loss:
-    """Group the reviews, and move recall towards `outcome` if there is one."""
-    times, place = np.unique(elapsed, return_inverse=True)
-    key = (first_rating - 1) * len(times) + place
-    n = np.bincount(key, minlength=4 * len(times))
-    occurring = np.flatnonzero(n)
-    total: FloatArray = n[occurring].astype(np.float64)
-    passed = np.bincount(key, weights=recalled, minlength=len(n))[occurring]
-    passes: FloatArray = passed.astype(np.float64)
-    if outcome is not None:
-        passes = (passes + outcome) * total / (total + 1)
-    _, start, owner = np.unique(occurring // len(times), return_index=True, return_inverse=True)
-    of_group = times[occurring % len(times)].astype(np.float64)
-    return _Loss(start, owner, of_group, passes, total - passes, decay, wanted)
-
-
-def _minimised(loss: _Loss, shortest: float, longest: float) -> FloatArray:
-    """Minimise the loss of every rating over the bounds, all at once.
-
-    The log loss is convex in the logarithm of a stability, but the pull towards the default
-    is concave below it, so a coarse look at the whole range comes first.
-    """
-    low, high = math.log(shortest), math.log(longest)
-    everyone = np.arange(len(loss.start))
-    points = np.linspace(low, high, _COARSE_IF_CONVEX if loss.wanted is None else _COARSE)
-    knots = np.repeat(points[:, None], len(everyone), axis=1)
-    kink = np.full(len(everyone), low)
-    if loss.wanted is not None:
-        kink = np.log(np.clip(loss.wanted, shortest, longest))
-        knots = np.sort(np.vstack([knots, kink]), axis=0)
-    best = np.argmin(loss.values(knots), axis=0)
-    at = knots[best, everyone]
-    after = knots[np.minimum(best + 1, len(knots) - 1), everyone]
-    before = knots[np.maximum(best - 1, 0), everyone]
-
-    side_after, side_before = np.where(at >= kink, 1.0, -1.0), np.where(at > kink, 1.0, -1.0)
-    rises = (loss.bend(at, side_after)[1] < 0) & (after > at)
-    falls = ~rises & (loss.bend(at, side_before)[1] > 0) & (before < at)
-    # A parameter that does neither is at a bound, or at the kink, and stays there.
-    other = np.where(rises, after, np.where(falls, before, at))
-    return np.exp(_refined(loss, at, other, np.where(rises, side_after, side_before)))
-
-
-def _refined(loss: _Loss, at: FloatArray, other: FloatArray, side: FloatArray) -> FloatArray:
-    """Move from `at` to the minimum between it and `other`, where the loss has no kink.
-
-    Newton's method, which goes halfway to the other end instead where its step leads out of
-    the bracket. All along, the loss falls from `at` towards `other` and nowhere known lies
-    below it, so that the bracket holds a minimum.
-    """
-    value, first, second = loss.bend(at, side)
-    for _ in range(_MOST_STEPS):
-        # Where the curvature is not positive the step does not count.
-        step = -first / np.where(second > 0, second, 1.0)
-        usable = (second > 0) & (np.abs(step) < np.abs(other - at))
-        step = np.where(usable, step, (other - at) / 2)
-        new = at + step
-        new_value, new_first, new_second = loss.bend(new, side)
-        # Rounding must not forbid the last steps, which hardly change the loss.
-        better = new_value <= value + 1e-12 * (1 + np.abs(value))
-        turned = better & (new_first * (other - at) > 0)
-        other = np.where(better, np.where(turned, at, other), new)
-        at, value = np.where(better, new, at), np.where(better, new_value, value)
-        first = np.where(better, new_first, first)
-        second = np.where(better, new_second, second)
-        if np.max(np.abs(step)) < _LAST_STEP:
-            break
-    return at
-
-
-def _in_order(found: Mapping[int, float], counts: IntArray) -> dict[int, float]:
+def _in_order(stabilities: dict[int, float], counts: dict[int, int]) -> dict[int, float]:
     """Make stabilities grow with the rating: the one with fewer reviews gives way."""
-    ordered = dict(found)
+    ordered = dict(stabilities)
     for small, large in _PAIRS:
         if small in ordered and large in ordered and ordered[small] > ordered[large]:
             if counts[small] > counts[large]:
@@ -232,18 +137,18 @@ def _in_order(found: Mapping[int, float], counts: IntArray) -> dict[int, float]:
     return ordered
 
 
-def _filled(known: Mapping[int, float], defaults: FourStabilities) -> dict[int, float]:
+def _filled(stabilities: dict[int, float], defaults: FourStabilities) -> dict[int, float]:
     """Fill in the stabilities of ratings that were never given."""
-    if len(known) == 1:
-        ((rating, stability),) = known.items()
+    if len(stabilities) == 1:
+        ((rating, stability),) = stabilities.items()
         scale = stability / defaults[rating - 1]
         return {other: scale * default for other, default in enumerate(defaults, start=1)}
-    if len(known) == 4:
-        return dict(known)
-    places = np.array(sorted(known)) - 1
+    if len(stabilities) == 4:
+        return stabilities
+    places = np.array(sorted(stabilities)) - 1
     missing = np.setdiff1d(np.arange(4), places)
     # Of three known ratings, the rule counts that is about the fourth, or has it at least.
     rules = _RULES if len(missing) > 1 else _RULES[:1] if missing[0] < 2 else _RULES[1:]
-    logarithms = np.log([known[place + 1] for place in places.tolist()])
-    found = np.exp(np.linalg.solve(rules[:, missing], -rules[:, places] @ logarithms))
-    return dict(known) | dict(zip((missing + 1).tolist(), found.tolist(), strict=True))
+    logarithms = np.log([stabilities[place + 1] for place in places.tolist()])
+    others = np.exp(np.linalg.solve(rules[:, missing], -rules[:, places] @ logarithms))
+    return stabilities | dict(zip((missing + 1).tolist(), others.tolist(), strict=True))

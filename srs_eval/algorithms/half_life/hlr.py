@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +18,7 @@ from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
-from srs_eval.errors import FitError, FitSkipped
+from srs_eval.errors import FitSkipped
 
 # As in the public code: 15 minutes and 9 months.
 SHORTEST, LONGEST = 15 / (24 * 60), 274.0
@@ -48,7 +46,6 @@ def recall(elapsed: FloatArray, days: FloatArray) -> FloatArray:
 
 
 _LN2 = math.log(2)
-_RATE = 0.001
 _FEATURES = 3
 
 
@@ -94,40 +91,6 @@ class SquaredLoss:
         return float(value), slope + 2 * self.penalty * weights
 
 
-def _descend(
-    inputs: FloatArray,
-    elapsed: FloatArray,
-    outcome: FloatArray,
-    days: FloatArray,
-    alpha: float,
-    penalty: float,
-) -> FloatArray:
-    weights = np.zeros(inputs.shape[1])
-    for review in range(len(inputs)):
-        power = 0.0
-        for k in range(len(weights)):
-            power += weights[k] * inputs[review, k]
-        h = min(max(2.0**power, SHORTEST), LONGEST)
-        p = min(max(2.0 ** (-elapsed[review] / h), LEAST), MOST)
-        by_p = 2 * (p - outcome[review]) * _LN2**2 * p * (elapsed[review] / h)
-        by_h = alpha * 2 * (h - days[review]) * _LN2 * h
-        # Every feature is part of every review, so all have been seen equally often.
-        rate = _RATE / (1 + outcome[review]) / math.sqrt(1 + review)
-        for k in range(len(weights)):
-            weights[k] -= rate * by_p * inputs[review, k]
-            weights[k] -= rate * by_h * inputs[review, k]
-            weights[k] -= rate * penalty * weights[k]
-    return weights
-
-
-@cache
-def _descended() -> Callable[..., FloatArray]:
-    """Compile the descent: each step needs the one before, so numpy cannot take them together."""
-    import numba  # heavy: only for this fit
-
-    return numba.njit(error_model="numpy")(_descend)
-
-
 @dataclass(frozen=True, slots=True)
 class HlrDuolingo(Algorithm):
     """Half-life regression as Duolingo published it (HLR), without indicators of words.
@@ -145,17 +108,16 @@ class HlrDuolingo(Algorithm):
 
     Parameters
     ----------
-    fit : {"minimum", "sgd", "default"}
-        How the loss is minimised: ``minimum`` finds one by L-BFGS; ``sgd`` is one pass of
-        the public code's descent over the reviews in an order drawn at random; ``default`` keeps
-        its start, half-lives of one day.
+    fit : {"minimum", "default"}
+        ``minimum`` minimises the loss by L-BFGS; ``default`` keeps its start, half-lives of one
+        day.
     alpha : float
         Weight of the half-life term, 0 or more.
     penalty : float
         Weight of the squared weights, 0 or more.
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("minimum", "sgd", "default")
+    methods: ClassVar[tuple[str, ...]] = ("minimum", "default")
 
     # Dataclass fields would hide the method of the same name.
     method: str
@@ -176,15 +138,7 @@ class HlrDuolingo(Algorithm):
         if len(rows) == 0:
             raise FitSkipped("hlr_duolingo: there are no training reviews to learn from")
         loss = self.loss(reviews, np.sort(rows))
-        if self.method == "minimum":
-            found = minimize(loss, np.zeros(_FEATURES), jac=True, method="L-BFGS-B")
-            return _model(found.x)
-        order = rng.permutation(len(rows))
-        columns = (loss.elapsed[order], loss.outcome[order], loss.days[order])
-        weights = _descended()(loss.inputs[order], *columns, self.alpha, self.penalty)
-        if not np.isfinite(weights).all():
-            raise FitError(f"hlr_duolingo: user {reviews.user}: the descent led to {weights}")
-        return _model(weights)
+        return _model(minimize(loss, np.zeros(_FEATURES), jac=True, method="L-BFGS-B").x)
 
     def loss(self, reviews: Reviews, rows: IntArray) -> SquaredLoss:
         """Return what is minimised."""
@@ -196,7 +150,7 @@ class HlrDuolingo(Algorithm):
 
 
 def _model(weights: FloatArray) -> HalfLifeModel:
-    return HalfLifeModel(tuple(float(weight) for weight in weights))
+    return HalfLifeModel(tuple(weights.tolist()))
 
 
 @dataclass(frozen=True, slots=True)

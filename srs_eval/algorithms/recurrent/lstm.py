@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
@@ -25,7 +25,7 @@ from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, pooled, weights_for
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
-from srs_eval.engine.compiled import CompiledModel, compiled
+from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.packing import Packed, pack
 from srs_eval.engine.reference import Adam, Recipe
@@ -34,6 +34,10 @@ from srs_eval.errors import ConfigError, FitError, FitSkipped
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")
 _SHIPPED_HIDDEN = 8
+# Pull towards the start, and most steps.
+_LEARNED, _DRAWN = (5.0, 40), (1.0, 30)
+# Share of the pull of drawn weights on the biases of log stability and log exponent.
+_PULL_OF_BIASES = 0.05
 _USERS_PER_BATCH = 10
 _PRETRAINING = Recipe(learning_rate=0.02, betas=(0.9, 0.99), epochs=30)
 
@@ -85,9 +89,11 @@ class Lstm(Algorithm):
         "auto" is the one that comes with srs_eval, for 8 hidden units, and drawn weights for other
         numbers of them.
     pull : float, optional
-        Weight of the squared distance to the start; None: 5 for learned weights, 1 for drawn.
+        Weight of the squared distance to the start; None: 5 for learned weights, 1 for drawn. From
+        drawn weights, the level of stability and of decay is pulled with a twentieth of it, because
+        it is that of no user.
     steps : int, optional
-        Most steps of L-BFGS; None: 40 from learned weights, 60 from drawn.
+        Most steps of L-BFGS; None: 40 from learned weights, 30 from drawn.
     """
 
     hidden: int = _SHIPPED_HIDDEN
@@ -141,7 +147,7 @@ class Lstm(Algorithm):
         """Return the model as it stood after a step, or where a shorter descent has ended."""
         networks = [
             RecurrentModel(
-                self.equations, tuple(d.path[min(step, len(d.path) - 1)].tolist()), d.how
+                self.equations, tuple(d.path[min(step, len(d.path) - 1)].tolist()), d.learned
             )
             for d in descents
         ]
@@ -162,22 +168,44 @@ class Lstm(Algorithm):
         return [self._descent(reviews, later, rng), everything]
 
     def _descent(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> _Descent:
-        """Fit one network."""
-        learned = self.start is not None
-        start = (
-            np.array(self.start.parameters) if self.start else drawn_weights(self.equations, rng)
-        )
-        pull = self.pull if self.pull is not None else (5.0 if learned else 1.0)
-        steps = self.steps if self.steps is not None else (40 if learned else 60)
+        """Minimise summed log loss plus pull times squared distance to the start."""
+        pull, steps = _DRAWN if self.start is None else _LEARNED
+        pull = pull if self.pull is None else self.pull
+        equations, model = self.equations, compiled(self.equations)
+        scale = np.ones(len(equations.parameters.defaults))
+        if self.start is None:
+            start = drawn_weights(equations, rng)
+            scale[equations.output_biases] = _PULL_OF_BIASES**0.5
+        else:
+            start = np.array(self.start.parameters)
         packed = pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float32)
-        path, losses = _minimised(compiled(self.equations), packed, start, pull, steps)
-        w = path[-1]
-        if not np.isfinite(w).all():
+        path: list[FloatArray] = []
+        losses: list[float] = []
+
+        def objective(w: FloatArray) -> tuple[float, FloatArray]:
+            loss, gradient = model.gradient(w, packed)
+            distance = (w - start) * scale
+            return loss + pull * float(distance @ distance), gradient + 2 * pull * distance * scale
+
+        def note(intermediate_result: OptimizeResult) -> None:
+            path.append(np.array(intermediate_result.x, np.float64))
+            losses.append(float(intermediate_result.fun) / len(rows))
+
+        end = minimize(
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": self.steps or steps, "maxcor": 20, "ftol": 1e-7, "gtol": 1e-6},
+            callback=note,
+        )
+        path[-1:] = [np.asarray(end.x, np.float64)]
+        if not np.isfinite(path[-1]).all():
             raise FitError(
-                f"{self.name}: user {reviews.user}: {(~np.isfinite(w)).sum()} of {len(w)} weights "
-                f"are not finite after a fit to {len(rows)} reviews: try a larger pull than {pull}"
+                f"{self.name}: user {reviews.user}: a fit to {len(rows)} reviews ended at weights "
+                f"that are not finite: try a larger pull than {pull}"
             )
-        return _Descent(path, Learned(training_loss=tuple(loss / len(rows) for loss in losses)))
+        return _Descent(path, Learned(training_loss=tuple(losses)))
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn a start from the outcomes of the given rows of many users.
@@ -191,21 +219,42 @@ class Lstm(Algorithm):
         for first in range(0, len(logs), _USERS_PER_BATCH):
             reviews, rows = pooled(logs[first : first + _USERS_PER_BATCH])
             batches.append(pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float32))
-        model, w = compiled(self.equations), drawn_weights(self.equations, rng)
-        adam = Adam(_PRETRAINING, len(w), _PRETRAINING.epochs * len(batches))
-        for _ in range(_PRETRAINING.epochs):
-            for number in rng.permutation(len(batches)):
-                w = w - adam.step(model.gradient(w, batches[number]).gradient)
+        w = drawn_weights(self.equations, rng)
+        for _ in _epochs(self.equations, w, batches, _PRETRAINING, rng):
+            pass
+        how = (self.name, (self.hidden,), w, logs)
         weights = Weights.learned(
-            self.name,
-            (self.hidden,),
-            w,
-            logs,
-            epochs=_PRETRAINING.epochs,
-            learning_rate=_PRETRAINING.learning_rate,
-            users_per_batch=_USERS_PER_BATCH,
+            *how, epochs=_PRETRAINING.epochs, users_per_batch=_USERS_PER_BATCH
         )
         return replace(self, weights=weights)
+
+
+class _Descent(NamedTuple):
+    """Weights after each step, and the record of the losses."""
+
+    path: list[FloatArray]
+    learned: Learned
+
+
+def _epochs(
+    equations: LstmLayer,
+    w: FloatArray,
+    batches: Sequence[Packed],
+    recipe: Recipe,
+    rng: np.random.Generator,
+) -> Iterator[float]:
+    """Train weights in place by Adam, and yield the summed loss of each epoch.
+
+    Batches are taken in an order drawn anew for each epoch.
+    """
+    model, adam = compiled(equations), Adam(recipe, len(w), recipe.epochs * len(batches))
+    for _ in range(recipe.epochs):
+        total = 0.0
+        for number in rng.permutation(len(batches)):
+            loss, gradient = model.gradient(w, batches[number])
+            total += float(loss)
+            w -= adam.step(gradient)
+        yield total
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,44 +284,6 @@ class TwoNetworks(Combination):
         """Predict each row by the network of its kind, at whatever time."""
         is_same = asked.reviews.elapsed_days[asked.rows] == 0
         return asked.by_rows([(self.later, ~is_same), (self.same, is_same)])
-
-
-class _Descent(NamedTuple):
-    """How weights were learned: as they stood after each step, and the losses."""
-
-    path: list[FloatArray]
-    how: Learned
-
-
-def _minimised(
-    model: CompiledModel, packed: Packed, start: FloatArray, pull: float, steps: int
-) -> tuple[list[FloatArray], list[float]]:
-    """Minimise the summed log loss plus pull times the squared distance to the start.
-
-    Return the weights and the loss after each step.
-    """
-    path: list[FloatArray] = []
-    losses: list[float] = []
-
-    def note(intermediate_result: OptimizeResult) -> None:
-        path.append(np.array(intermediate_result.x, np.float64))
-        losses.append(float(intermediate_result.fun))
-
-    def objective(w: FloatArray) -> tuple[float, FloatArray]:
-        loss, gradient = model.gradient(w, packed)
-        apart = w - start
-        return loss + pull * float(apart @ apart), gradient + 2 * pull * apart
-
-    found = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": steps, "maxcor": 20, "ftol": 1e-7, "gtol": 1e-6},
-        callback=note,
-    )
-    path[-1:] = [np.asarray(found.x, np.float64)]
-    return path, losses
 
 
 _LONGEST_HISTORY = 64
@@ -355,33 +366,25 @@ class LstmPublished(Algorithm):
     ) -> Iterator[RecurrentModel]:
         """Train as `fit` does, yielding the model as it stands after each epoch."""
         nth = rows_by_card(reviews.card).nth[rows]
-        learned = rows[(nth > 0) & (nth <= _LONGEST_HISTORY)]
-        if not len(learned):
+        rows = rows[(nth > 0) & (nth <= _LONGEST_HISTORY)]
+        if not len(rows):
             raise FitSkipped(
                 f"user {reviews.user}: {self.name} needs at least 1 training review with 1 to "
-                f"{_LONGEST_HISTORY} earlier reviews of its card, none of the {len(rows)} has"
+                f"{_LONGEST_HISTORY} earlier reviews of its card"
             )
         equations = PublishedLstmEquations(self.hidden)
-        size = len(equations.parameters)
-        w = rng.uniform(-1, 1, size) / math.sqrt(self.hidden)
-        batches = self._batches(reviews, learned, rng)
-        recipe = Recipe(learning_rate=self.learning_rate)
-        adam = Adam(recipe, size, self.epochs * len(batches))
+        w = rng.uniform(-1, 1, len(equations.parameters)) / math.sqrt(self.hidden)
+        recipe = Recipe(learning_rate=self.learning_rate, epochs=self.epochs)
         losses: list[float] = []
-        for _ in range(self.epochs):
-            total = 0.0
-            for number in rng.permutation(len(batches)):
-                loss, gradient = compiled(equations).gradient(w, batches[number])
-                total += float(loss)
-                w = w - adam.step(gradient)
-            losses.append(total / len(learned))
+        for loss in _epochs(equations, w, self._batches(reviews, rows, rng), recipe, rng):
+            losses.append(loss / len(rows))
             if not np.isfinite(w).all():
                 raise FitError(
-                    f"user {reviews.user}: {self.name} diverged on {len(learned)} training "
+                    f"user {reviews.user}: {self.name} diverged on {len(rows)} training "
                     f"reviews: try a learning_rate below {self.learning_rate}"
                 )
-            how = Learned(training_loss=tuple(losses))
-            yield RecurrentModel(equations, tuple(w.tolist()), how)
+            learned = Learned(training_loss=tuple(losses))
+            yield RecurrentModel(equations, tuple(w.tolist()), learned)
 
     def _batches(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> list[Packed]:
         """Deal cards at random to batches of about equally many reviews."""
@@ -389,7 +392,7 @@ class LstmPublished(Algorithm):
         _, card, count = np.unique(number, return_inverse=True, return_counts=True)
         order = rng.permutation(len(count))
         batch = np.empty(len(count), np.int64)
-        wanted = -(-len(rows) // self.batch_size)
-        batch[order] = (np.cumsum(count[order]) - count[order]) * wanted // len(rows)
-        dealt = (rows[batch[card] == each] for each in np.unique(batch))
-        return [pack(reviews, some, weight=np.ones(len(some)), dtype=np.float32) for some in dealt]
+        n_batches = -(-len(rows) // self.batch_size)
+        batch[order] = (np.cumsum(count[order]) - count[order]) * n_batches // len(rows)
+        hands = (rows[batch[card] == each] for each in np.unique(batch))
+        return [pack(reviews, hand, weight=np.ones(len(hand)), dtype=np.float32) for hand in hands]

@@ -47,6 +47,12 @@ class LstmLayer:
         return self.gates * (_FEATURES + self.hidden + 2)
 
     @property
+    def output_biases(self) -> list[int]:
+        """Places of the biases of the linear outputs."""
+        first, size = self.first_output + self.hidden, self.hidden + 1
+        return [first + number * size for number in range(self.outputs)]
+
+    @property
     def state_names(self) -> tuple[str, ...]:
         """Outputs and cells of the hidden units."""
         units = range(self.hidden)
