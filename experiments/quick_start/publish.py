@@ -11,8 +11,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from srs_eval.comparison.answer import terminal
 from srs_eval.comparison.entry import read_entry
-from srs_eval.comparison.report.files import terminal_text
 from srs_eval.comparison.sweep import compare_group, grouped
 from srs_eval.runs.folder import runs_below
 
@@ -32,7 +32,7 @@ def published(page: Path) -> str:
 def main(folder: Path) -> None:
     """Rewrite the leaderboard of each page, and the figures beside them."""
     (jobs,) = grouped([read_entry(job) for job in runs_below(folder)])
-    board = terminal_text(compare_group(jobs))
+    board = terminal(compare_group(jobs))
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         page.write_text(BETWEEN.sub(rf"\1```text\n{board}\n```\n\2", text), encoding="utf-8")

@@ -10,14 +10,12 @@ import pandas as pd
 
 from srs_eval.api.result import RunResult
 from srs_eval.api.show import Shown
+from srs_eval.comparison import answer, files
 from srs_eval.comparison import compare as comparing
 from srs_eval.comparison.entry import Entry, entry_of
 from srs_eval.comparison.inputs import read_runs
-from srs_eval.comparison.report.files import terminal_text, tidy, write_files
-from srs_eval.comparison.report.tables import leaderboard
-from srs_eval.comparison.report.words import facts_of, headline, remarks
+from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.table import Table
-from srs_eval.comparison.verdict import Verdict
 from srs_eval.errors import ConfigError
 
 
@@ -27,11 +25,11 @@ class Comparison(Shown):
 
     Attributes
     ----------
-    verdict : Verdict
+    standings : Standings
         Every number and interval.
     """
 
-    verdict: Verdict
+    standings: Standings
 
     @property
     def table(self) -> pd.DataFrame:
@@ -41,8 +39,7 @@ class Comparison(Shown):
         differences to the leader and to the baseline (``to_best``, ``to_baseline`` and what
         begins so) and means of other metrics.
         """
-        rows = [row for row in tidy(self.verdict) if row["weighting"] == "users"]
-        return pd.DataFrame(rows).drop(columns=["weighting", "notes"]).set_index("run")
+        return answer.users_frame(self.standings).drop(columns=["run", "weighting"])
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the files and the report that ``python -m srs_eval.compare`` writes.
@@ -57,20 +54,15 @@ class Comparison(Shown):
         OSError
             If the folder cannot be written to.
         """
-        from srs_eval.comparison.report.html import write_html  # matplotlib: only to draw
-
-        path = Path(folder).expanduser()
-        page = write_html(self.verdict, path, command="srs_eval.compare")
-        return [*write_files(self.verdict, path), page]
+        return files.write_files(self.standings, Path(folder).expanduser())
 
     def __repr__(self) -> str:
         """Return what ``python -m srs_eval.compare`` prints."""
-        return terminal_text(self.verdict)
+        return answer.terminal(self.standings)
 
     def _shown(self) -> tuple[str, list[str], Table]:
-        table = leaderboard(self.verdict, self.verdict.leaderboard)
-        notes = [*facts_of(self.verdict), *remarks(self.verdict)]
-        return headline(self.verdict), notes, table
+        notes = [answer.facts(self.standings), *answer.footnotes(self.standings)]
+        return answer.sentence(self.standings), notes, answer.table(self.standings)
 
 
 def compare(
@@ -129,7 +121,7 @@ def compare(
             notes.append(f"{each.facts.label} scored no user and was left out")
     if not runs:
         raise ConfigError(*(notes or ["there are no results to compare"]))
-    verdict = comparing.compare(
+    standings = comparing.compare(
         runs, metric=metric, baseline=baseline, intersect=intersect, notes=notes
     )
-    return Comparison(verdict)
+    return Comparison(standings)

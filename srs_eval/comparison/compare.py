@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from srs_eval.comparison.baseline import usual_baseline
 from srs_eval.comparison.entry import Entry, with_own_names
 from srs_eval.comparison.pairing import Paired, pair
-from srs_eval.comparison.verdict import Verdict
+from srs_eval.comparison.standings import Standings, usual_baseline
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.metric import Better
@@ -26,13 +25,13 @@ def compare(
     intersect: bool = False,
     users: Sequence[User] | None = None,
     notes: Sequence[str] = (),
-) -> Verdict:
-    """Compare runs on the same reviews by one metric, and return the verdict.
+) -> Standings:
+    """Compare runs on the same reviews by one metric, and return the standings.
 
     Runs of the same name are distinguished by protocol or folder; `yardsticks` are published runs
     to list beside the others, and may have more users. `metric` is any with a better direction;
     runs without it are listed without a score. `baseline` is the name, algorithm or folder of the
-    run that the others are compared with; by default ``avg``, or else the first run.
+    run that the others are compared with; by default each user's average, or else the first run.
 
     With `intersect`, compare on the reviews that all runs scored, instead of raising an error where
     they differ; without saved predictions, on the users for whom all runs scored the same reviews.
@@ -49,7 +48,7 @@ def compare(
     )
     _check_metric(metric, paired)
     number = usual_baseline(paired.runs) if baseline is None else _baseline(paired, baseline)
-    return Verdict(paired, metric, directions(paired.runs)[metric], number)
+    return Standings(paired, metric, directions(paired.runs)[metric], number)
 
 
 def directions(runs: Sequence[Entry]) -> dict[str, Better]:

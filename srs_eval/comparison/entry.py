@@ -16,10 +16,10 @@ from srs_eval.errors import ConfigError
 from srs_eval.runs.folder import Run
 from srs_eval.runs.summary import TRAITS, Summary
 
-# Models with one of these are not eligible for best.
-INELIGIBLE = ("sees_truth", "in_sample")
+# Models with one of these are no rivals of others
+_APART = ("sees_truth", "in_sample")
 MARK = "§"  # Of fits that are not what the name of a model says
-# When predictions can have been made, in the order of tables.
+# When predictions can have been made, in the order of tables
 TIMES = (*WHEN, UNKNOWN)
 
 
@@ -54,16 +54,26 @@ class Entry:
         return tuple(trait for trait in TRAITS if getattr(self.facts, trait))
 
     @property
-    def is_eligible(self) -> bool:
-        """Whether the model may be called the best."""
-        return not set(self.traits) & set(INELIGIBLE)
+    def is_apart(self) -> bool:
+        """Whether the model saw the answers, or may have: it is a bound, not a rival."""
+        return not set(self.traits).isdisjoint(_APART)
+
+    @property
+    def rank(self) -> int:
+        """0 if the model may lead, 1 if some of its fits failed, 2 if it is apart."""
+        return 2 if self.is_apart else int(self.facts.failed > 0)
+
+    @property
+    def marks(self) -> str:
+        """Marks for traits of the model and for irregular fits, behind a blank."""
+        marks = "".join(TRAITS[trait][0] for trait in self.traits)
+        marks += MARK if self.facts.exceptions else ""
+        return marks and f" {marks}"
 
     @property
     def marked(self) -> str:
-        """The name, with marks for traits of the model and for irregular fits."""
-        marks = "".join(TRAITS[trait][0] for trait in self.traits)
-        marks += MARK if self.facts.exceptions else ""
-        return f"{self.name} {marks}" if marks else self.name
+        """The name with its marks."""
+        return f"{self.name}{self.marks}"
 
     @property
     def has_digests(self) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.predictions import OwnPredictions
-from srs_eval.data.reviews import FloatArray, User
+from srs_eval.data.reviews import User
 
 # Rounded scores of different models can agree in one metric by chance.
 _FEWEST_METRICS = 2
@@ -19,10 +19,9 @@ _FEWEST_METRICS = 2
 class Duplicate:
     """A run with the same predictions as another."""
 
-    run: Entry  # The run that is left out of the statistics
-    twin: Entry  # The run that stands for both
-    # Whether predictions were compared; where they were not saved, only scores were
-    by_predictions: bool
+    run: Entry  # Left out of the statistics
+    twin: Entry  # Stands for both
+    by_predictions: bool  # Where these were not saved, scores were compared
 
     @property
     def in_words(self) -> str:
@@ -39,51 +38,38 @@ def find_duplicates(runs: Sequence[Entry], users: Sequence[User]) -> list[Duplic
     predictions only where these are equal and both runs saved them. Runs without predictions need
     at least two metrics in common that are defined for some user.
     """
-    kept: list[_Scored] = []
-    found: list[Duplicate] = []
+    different: list[Entry] = []
+    duplicates = []
     for run in runs:
-        scored = run, {name: run.values(name, users) for name in run.scores}
-        duplicate = next((d for twin in kept if (d := _duplicate(scored, twin, users))), None)
-        if duplicate is None:
-            kept.append(scored)
+        twin = next((other for other in different if _is_same(run, other, users)), None)
+        if twin is None:
+            different.append(run)
         else:
-            found.append(duplicate)
-    return found
+            by_predictions = run.has_predictions and twin.has_predictions
+            duplicates.append(Duplicate(run, twin, by_predictions))
+    return duplicates
 
 
-_Scored = tuple[Entry, Mapping[str, FloatArray]]  # A run, and the scores of some users
-
-
-def _duplicate(ours: _Scored, theirs: _Scored, users: Sequence[User]) -> Duplicate | None:
-    """Compare two runs; None if they differ."""
-    (run, scores), (twin, others) = ours, theirs
-    shared = [name for name in scores if name in others]
+def _is_same(run: Entry, twin: Entry, users: Sequence[User]) -> bool:
     if (run.traits, run.when) != (twin.traits, twin.when):
-        return None
-    if not all(_equal(scores[name], others[name]) for name in shared):
-        return None
-    defined = sum(not np.isnan(scores[name]).all() for name in shared)
-    by_predictions = run.has_predictions and twin.has_predictions
-    if by_predictions:
-        is_same = defined > 0 and _equal_predictions(run, twin, users)
-    else:
-        is_same = defined >= _FEWEST_METRICS
-    return Duplicate(run, twin, by_predictions) if is_same else None
+        return False
+    defined = 0
+    for name in run.scores.keys() & twin.scores.keys():
+        for some in (users[:1], users):  # Most runs differ for the first user
+            ours, theirs = run.values(name, some), twin.values(name, some)
+            if not np.array_equal(ours, theirs, equal_nan=True):
+                return False
+        defined += not np.isnan(ours).all()
+    if not (run.has_predictions and twin.has_predictions):
+        return defined >= _FEWEST_METRICS
+    return defined > 0 and _predict_the_same(run, twin, users)
 
 
-def _equal(scores: FloatArray, others: FloatArray) -> bool:
-    # most runs differ for the first user
-    begin = np.array_equal(scores[:1], others[:1], equal_nan=True)
-    return bool(begin and np.array_equal(scores, others, equal_nan=True))
-
-
-def _equal_predictions(run: Entry, twin: Entry, users: Sequence[User]) -> bool:
+def _predict_the_same(run: Entry, twin: Entry, users: Sequence[User]) -> bool:
     """Compare the predictions of both runs, user by user."""
-    ours, theirs = OwnPredictions(run), OwnPredictions(twin)
+    files = OwnPredictions(run), OwnPredictions(twin)
     for user in users:
-        own, other = ours.read(user), theirs.read(user)
-        if own is None or other is None:
-            return False
-        if len(own) != len(other) or (own.row != other.row).any() or (own.p != other.p).any():
+        ours, theirs = (file.read(user) for file in files)
+        if len(ours) != len(theirs) or (ours.row != theirs.row).any() or (ours.p != theirs.p).any():
             return False
     return True

@@ -1,184 +1,179 @@
-"""Leaderboards: means with intervals, and differences to leaders and to a baseline."""
+"""Means of models over the same users, and the tests of the differences between them.
+
+A model is compared with its leader and with the baseline, on average and for most users. The
+interval of a mean difference excludes 0 exactly if the difference is significant.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
-from srs_eval.comparison.standing import Standing
-from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
-from srs_eval.metrics.means import (
-    Estimate,
-    Weighting,
-    effective_users,
-    mean_of_users,
-    paired_signs,
-    user_weights,
-)
-from srs_eval.metrics.significance import Adjusted, SignTest, behind_leader, holm
-from srs_eval.metrics.summary import clipped
+from srs_eval.data.reviews import FloatArray
+from srs_eval.metrics.means import Estimate, Weighting, paired_signs
+from srs_eval.metrics.significance import ALPHA, Adjusted, SignTest, behind_leader, holm
 
-WEIGHTINGS: tuple[Weighting, ...] = ("users", "reviews", "log_reviews")
+NOISE = "can be noise"  # The verdict where a difference is not significant
+_OPPOSITE = {"better": "worse", "worse": "better"}
 
 
-@dataclass(frozen=True, slots=True)
+class Standing(NamedTuple):
+    """One model against another; the verdict is ``best`` or ``leads`` for the leader itself."""
+
+    verdict: str
+    difference: float = math.nan  # Mean of the model's scores less the other's
+    lo: float = math.nan  # Its interval, adjusted as the p-value is, at this level
+    hi: float = math.nan
+    level: float = 1 - ALPHA
+    p: float = math.nan
+    # Users for whom the model is better, worse and the same, and the adjusted sign test
+    users_better: int = 0
+    users_worse: int = 0
+    users_alike: int = 0
+    users_p: float = math.nan
+
+    def columns(self, to: str) -> dict[str, float | int | str]:
+        """Return the values as columns of the frame: ``to_best``, ``to_best_lo`` and so on."""
+        values = self._asdict()
+        return {f"to_{to}": values.pop("difference")} | {
+            f"to_{to}_{name}": value for name, value in values.items()
+        }
+
+    def mirrored(self) -> Standing:
+        """Return the standing of the other model against this one."""
+        return self._replace(
+            verdict=_OPPOSITE.get(self.verdict, self.verdict),
+            difference=-self.difference,
+            lo=-self.hi,
+            hi=-self.lo,
+            users_better=self.users_worse,
+            users_worse=self.users_better,
+        )
+
+
+@dataclass(frozen=True)
 class Rules:
-    """Rules by which models are compared."""
+    """Which models may lead, when each predicts, and what they are compared with."""
 
-    eligible: tuple[bool, ...]  # Which models may be called the best
-    # Position in time of each model's predictions; a leader is named for each. By default all
-    # predict at the same time
-    times: tuple[int, ...] = ()
+    ranks: tuple[
+        int, ...
+    ]  # 0 for models that may lead; others do where no model of a lower rank is
+    times: tuple[int, ...]  # A leader is named for each time
     sign: float = 1.0  # 1 if lower is better, -1 if higher is
-    baseline: int = 0  # Number of the baseline
-    bounds: tuple[float, float] = (-math.inf, math.inf)  # Range of the metric
+    baseline: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
     """One metric of several models over the same users, compared two by two."""
 
-    weighting: Weighting  # Weights of users: see `srs_eval.metrics.means.user_weights`
-    effective: float  # Effective number of users: see `srs_eval.metrics.means.effective_users`
-    # [models]: Weighted mean with its 99 % interval
-    mean: FloatArray
+    weighting: Weighting
+    effective: float  # Number of users of equal weight with as precise a mean
+    mean: FloatArray  # [models], with the 99 % interval
     lo: FloatArray
     hi: FloatArray
-    # Mean paired difference of each model less each of a lower number
-    below: Sequence[Sequence[Estimate]]
-    values: FloatArray  # [users, models]: Scores of the users for whom every model has one
+    below: Mapping[tuple[int, int], Estimate]  # Difference of a model to each of a lower number
+    values: FloatArray  # [users, models]
     rules: Rules
 
-    @property
-    def n_users(self) -> int:
-        """Users for whom every model has a score; others are left out."""
-        return len(self.values)
-
-    @property
-    def sign(self) -> float:
-        """1 if lower is better, -1 if higher is."""
-        return self.rules.sign
-
-    @cached_property
-    def pairs(self) -> tuple[tuple[Estimate, ...], ...]:
-        """Mean paired differences, the row's model less the column's.
-
-        Intervals and p-values are not adjusted for the number of pairs.
-        """
-        models = range(len(self.mean))
-        return tuple(tuple(self._pair(a, b) for b in models) for a in models)
-
-    def _pair(self, a: int, b: int) -> Estimate:
-        """Return the difference between two models, of which only one order was computed."""
-        if a == b:
-            is_known = not math.isnan(self.mean[a])
-            return Estimate(0.0, 0.0, 0.0, math.inf) if is_known else Estimate(math.nan)
-        return self.below[a][b] if b < a else self.below[b][a].mirrored()
-
-    @property
-    def _times(self) -> tuple[int, ...]:
-        return self.rules.times or (0,) * len(self.mean)
-
-    @cached_property
-    def _eligible(self) -> BoolArray:
-        """Which models may lead: where none is eligible for best, all that have a score."""
-        known = ~np.isnan(self.mean)
-        eligible = known & np.array(self.rules.eligible, np.bool_)
-        return eligible if eligible.any() else known
+    def difference(self, a: int, b: int) -> Estimate:
+        """Return the mean difference of two models, not adjusted for other pairs."""
+        return self.below[a, b] if b < a else self.below[b, a].mirrored()
 
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Models by the time of their predictions, then the best first; without a score last."""
-        return tuple(np.lexsort((self.sign * self.mean, np.array(self._times))).tolist())
+        return tuple(np.lexsort((self.rules.sign * self.mean, self.rules.times)).tolist())
 
     @cached_property
-    def leaders(self) -> tuple[int, ...]:
-        """The model that each is compared with, -1 if none.
+    def leaders(self) -> dict[int, int]:
+        """The model that each is compared with: the best of its time that may lead, -1 if none.
 
-        It is the best eligible model that predicts at the same time. Where none is eligible, it is
-        that of the time before.
+        Where none of that time may lead, it is the leader of the time before.
         """
-        found, leader = dict[int, int](), -1
-        for _, same_time in groupby(self.order, self._times.__getitem__):
-            group = [*same_time]
-            leader = next((model for model in group if self._eligible[model]), leader)
-            found |= dict.fromkeys(group, leader)
-        return tuple(found[model] for model in range(len(self.mean)))
+        scored = [model for model in self.order if not math.isnan(self.mean[model])]
+        least = min((self.rules.ranks[model] for model in scored), default=0)
+        able = {model for model in scored if self.rules.ranks[model] == least}
+        leaders, leader = dict[int, int](), -1
+        for _, models in groupby(self.order, self.rules.times.__getitem__):
+            group = [*models]
+            leader = next((model for model in group if model in able), leader)
+            leaders |= dict.fromkeys(group, leader)
+        return leaders
 
     @cached_property
     def groups(self) -> dict[int, list[int]]:
         """Models compared with each leader, itself among them, in the order of the table."""
-        found: dict[int, list[int]] = {}
+        groups: dict[int, list[int]] = {}
         for model in self.order:
-            found.setdefault(self.leaders[model], []).append(model)
-        return found
+            groups.setdefault(self.leaders[model], []).append(model)
+        return groups
 
     @cached_property
-    def to_best(self) -> tuple[Standing, ...]:
+    def to_best(self) -> dict[int, Standing]:
         """Each model against its leader, which was selected on the same scores.
 
-        Eligible models are adjusted by their place among those with the same leader: see
-        `behind_leader`. The others are adjusted by Holm's method.
+        Models that may lead are adjusted by their place: see `behind_leader`. The others are
+        adjusted by Holm's method.
         """
-        found: dict[int, Standing] = {}
+        standings = dict[int, Standing]()
         for leader, group in self.groups.items():
-            found |= self._behind(leader, group)
-        return tuple(found[model] for model in range(len(self.mean)))
+            if leader < 0:
+                standings |= dict.fromkeys(group, Standing("unknown"))
+            else:
+                standings |= self._behind(leader, [model for model in group if model != leader])
+        return standings
 
     @cached_property
-    def to_baseline(self) -> tuple[Standing, ...]:
-        """Each model against the baseline."""
-        return self.against(self.rules.baseline)
+    def to_baseline(self) -> dict[int, Standing]:
+        """Each model against the baseline, which was chosen beforehand, by Holm's method.
 
-    def against(self, baseline: int) -> tuple[Standing, ...]:
-        """Compare every model with a baseline that was chosen beforehand, by Holm's method.
-
-        The baseline and its leader are compared only once, in the comparison with the leader.
+        The baseline and its leader are compared once, in the comparison with the leader.
         """
-        models, leader = range(len(self.mean)), self.leaders[baseline]
-        found = self._compared([model for model in models if model != baseline], baseline)
+        baseline, leader = self.rules.baseline, self.leaders[self.rules.baseline]
+        others = [model for model in range(len(self.mean)) if model != baseline]
+        standings = {baseline: Standing("identical"), **self._by_holm(others, baseline)}
         if leader == baseline:
-            found |= {model: self.to_best[model] for model in self.groups[leader]}
+            standings |= {model: self.to_best[model] for model in self.groups[leader]}
         elif leader >= 0:
-            found[leader] = self.to_best[baseline].mirrored()
-        return tuple(found.get(model, Standing.alone("identical")) for model in models)
+            standings[leader] = self.to_best[baseline].mirrored()
+        return standings
 
-    def _behind(self, leader: int, group: Sequence[int]) -> dict[int, Standing]:
+    def _behind(self, leader: int, others: Sequence[int]) -> dict[int, Standing]:
         """Compare the models that share a leader with it."""
-        if leader < 0:
-            return dict.fromkeys(group, Standing.alone("unknown"))
-        table = [model for model in group if self._eligible[model] and model != leader]
-        ranked = [model for model in table if not self.pairs[model][leader].is_zero]
+        rank = self.rules.ranks[leader]
+        rivals = [m for m in others if self.rules.ranks[m] == rank and not math.isnan(self.mean[m])]
+        ranked = [model for model in rivals if not self.difference(model, leader).is_zero]
         twins = [self._twin(ranked, place) for place in range(len(ranked))]
         counts = self._counts(ranked, leader)
         average = behind_leader(
-            [self.pairs[model][leader].p_value for model in ranked], twins, [True] * len(ranked)
+            [self.difference(model, leader).p_value for model in ranked],
+            twins,
+            [True] * len(ranked),
         )
         users = behind_leader(
             [each.p_value for each in counts], twins, [each.worse > each.better for each in counts]
         )
-        found = {
-            **self._standings(ranked, leader, counts, average, users),
-            **self._compared([n for n in group if not self._eligible[n] and n != leader], leader),
-            **self._compared([model for model in table if model not in ranked], leader),
+        standings = {
+            **self._judged(ranked, leader, counts, average, users),
+            **self._by_holm([model for model in others if model not in rivals], leader),
+            **self._by_holm([model for model in rivals if model not in ranked], leader),
         }
-        rivals = [found[model].average.verdict for model in table]
-        is_best = self.rules.eligible[leader] and {*rivals} == {"worse"}
-        return {**found, leader: Standing.alone("best" if is_best else "leads")}
+        is_best = rank == 0 and {standings[model].verdict for model in rivals} == {"worse"}
+        return {**standings, leader: Standing("best" if is_best else "leads")}
 
-    def _compared(self, models: Sequence[int], other: int) -> dict[int, Standing]:
-        """Compare some models with the same other model, adjusted by Holm's method."""
+    def _by_holm(self, models: Sequence[int], other: int) -> dict[int, Standing]:
         counts = self._counts(models, other)
-        average = holm([self.pairs[model][other].p_value for model in models])
-        users = holm([each.p_value for each in counts])
-        return self._standings(models, other, counts, average, users)
+        average = holm([self.difference(model, other).p_value for model in models])
+        return self._judged(models, other, counts, average, holm([c.p_value for c in counts]))
 
-    def _standings(
+    def _judged(
         self,
         models: Sequence[int],
         other: int,
@@ -186,54 +181,27 @@ class Leaderboard:
         average: Adjusted,
         users: Adjusted,
     ) -> dict[int, Standing]:
-        return {
-            model: Standing.of(
-                self.pairs[model][other], counts[n], _at(average, n), _at(users, n), self.sign
-            )
-            for n, model in enumerate(models)
-        }
+        standings = {}
+        for place, model in enumerate(models):
+            estimate, p = self.difference(model, other), float(average.p_value[place])
+            level = 1 - ALPHA / int(average.factor[place])
+            verdict = "worse" if self.rules.sign * estimate.mean > 0 else "better"
+            if math.isnan(p):
+                verdict = "unknown"
+            elif estimate.is_zero:
+                verdict = "identical"
+            elif p >= ALPHA:
+                verdict = NOISE
+            users_p = float(users.p_value[place])
+            test = (estimate.mean, *estimate.interval(level), level, p)
+            standings[model] = Standing(verdict, *test, *counts[place], users_p)
+        return standings
 
     def _counts(self, models: Sequence[int], other: int) -> list[SignTest]:
-        theirs = self.sign * self.values[:, other]
-        return [paired_signs(self.sign * self.values[:, model], theirs) for model in models]
+        values = self.rules.sign * self.values
+        return [paired_signs(values[:, model], values[:, other]) for model in models]
 
     def _twin(self, ranked: Sequence[int], place: int) -> int | None:
         """Return the place of an earlier model with the same scores."""
-        earlier = (k for k in range(place) if self.pairs[ranked[place]][ranked[k]].is_zero)
+        earlier = (k for k in range(place) if self.difference(ranked[place], ranked[k]).is_zero)
         return next(earlier, None)
-
-
-def _at(adjusted: Adjusted, place: int) -> tuple[float, int]:
-    return float(adjusted.p_value[place]), int(adjusted.factor[place])
-
-
-def leaderboards(scores: FloatArray, reviews: IntArray, rules: Rules) -> list[Leaderboard]:
-    """Compute the leaderboard of a metric for each weighting of users.
-
-    Users without a score [users, models] of a model are left out for all models; a model without
-    any score is left out itself.
-    """
-    has_any = ~np.isnan(scores).all(axis=0)
-    whole = ~np.isnan(scores[:, has_any]).any(axis=1) & has_any.any()
-    # Differences are taken column by column.
-    values, counts = np.asfortranarray(scores[whole]), reviews[whole]
-    largest = np.abs(values).max(axis=0, initial=0.0).tolist()
-    found = []
-    for weighting in WEIGHTINGS:
-        weights = user_weights(counts, weighting)
-        means = [mean_of_users(column, weights) for column in values.T]
-        intervals = [clipped(mean.interval(), rules.bounds) for mean in means]
-        lo, hi = np.array(intervals).reshape(-1, 2).T
-        below = [
-            [
-                mean_of_users(
-                    values[:, a] - values[:, b], weights, size=max(largest[a], largest[b])
-                )
-                for b in range(a)
-            ]
-            for a in range(len(means))
-        ]
-        mean = np.array([mean.mean for mean in means])
-        effective = effective_users(weights)
-        found.append(Leaderboard(weighting, effective, mean, lo, hi, below, values, rules))
-    return found

@@ -16,7 +16,7 @@ class Matching:
     """Scored reviews of several runs, matched user by user."""
 
     runs: tuple[Entry, ...]  # All runs
-    own: tuple[Entry, ...]  # Those of them that are not yardsticks
+    own: tuple[Entry, ...]  # Those of them that are not published
     users: tuple[User, ...]  # Users to match
 
     @property
@@ -30,26 +30,24 @@ class Matching:
         return frozenset(shared_users(self.runs, self.users))
 
     @cached_property
-    def unscored(self) -> frozenset[User]:
-        """Users whom no run scored, but for yardsticks."""
-        scored = frozenset().union(*(run.rows for run in self.own))
-        return frozenset(self.users) - scored if self.own else frozenset()
+    def scored(self) -> list[User]:
+        """Users whom some run scored; without runs of one's own, all."""
+        known = set().union(*(run.rows for run in self.own)) if self.own else {*self.users}
+        return [user for user in self.users if user in known]
 
     @cached_property
     def different(self) -> list[User]:
         """Users whom some run scored, and not every run on the same reviews."""
-        alike = self.same | self.unscored
-        return [user for user in self.users if user not in alike]
+        return [user for user in self.scored if user not in self.same]
+
+    def by_all(self, users: Sequence[User]) -> list[User]:
+        """Select the users whom every run scored."""
+        return [user for user in users if all(user in run.rows for run in self.runs)]
 
     def restrictable(self) -> list[User]:
         """List the other users whose common reviews can be found in saved predictions."""
-        if not (self.by_digest and all(run.has_predictions for run in self.runs)):
-            return []
-        return self.scored_by_all(self.different)
-
-    def scored_by_all(self, users: Sequence[User]) -> list[User]:
-        """Select the users that every run scored."""
-        return [user for user in users if all(user in run.rows for run in self.runs)]
+        can = self.by_digest and all(run.has_predictions for run in self.runs)
+        return self.by_all(self.different) if can else []
 
     def refusal(self) -> str:
         """Explain why the runs cannot be compared, and what ``intersect=true`` would leave."""
@@ -66,37 +64,30 @@ class Matching:
     def differences(self) -> Iterator[str]:
         """Describe how each run differs from the reviews that most runs scored."""
         for run in self.runs:
-            incomplete = set(run.incomplete)
-            lost = [user for user in self.different if user in incomplete]
-            scored = [user for user in self.different if user in run.rows]
-            absent = [u for u in self.different if u not in run.rows and u not in incomplete]
-            other = [user for user in scored if self._identity(run, user) != self._usual(user)]
+            lost = [user for user in self.different if user in run.incomplete]
+            absent = [u for u in self.different if u not in run.rows and u not in run.incomplete]
+            other = [u for u in self.different if u in run.rows and run is not self._like(run, u)]
             if lost:
-                said = "a fit failed or was skipped"
-                yield f"{run.name} has no scores of {named_users(lost)}: {said}"
+                yield f"{run.name} has no scores of {users_of(lost)}: a fit failed or was skipped"
             if absent:
-                yield f"{run.name} did not score {named_users(absent)}"
+                yield f"{run.name} did not score {users_of(absent)}"
             if other:
-                yield self._other_reviews(run, other)
+                first, like = other[0], self._like(run, other[0])
+                yield (
+                    f"{run.name} scored other reviews than {like.name} of {users_of(other)}: "
+                    f"{run.reviews[first]:,} and {like.reviews[first]:,} of user {first}, "
+                    f"{'by digest' if self.by_digest else 'by number'}"
+                )
 
-    def _other_reviews(self, run: Entry, users: Sequence[User]) -> str:
-        first = users[0]
-        usual = self._usual(first)
-        like = next(one for one in (*self.own, *self.runs) if self._identity(one, first) == usual)
-        return (
-            f"{run.name} scored other reviews than {like.name} of {named_users(users)}: "
-            f"{run.reviews[first]:,} and {like.reviews[first]:,} of user {first}, "
-            f"{'by digest' if self.by_digest else 'by number'}"
-        )
-
-    def _identity(self, run: Entry, user: User) -> object:
-        return run.rows.get(user) if self.by_digest else run.reviews.get(user)
-
-    def _usual(self, user: User) -> object:
-        """Return the reviews that most runs scored; the first of equally frequent ones."""
-        scored = [run for run in self.own if user in run.rows] or self.runs
-        found = [self._identity(run, user) for run in scored if user in run.rows]
-        return max(found, key=found.count)
+    def _like(self, run: Entry, user: User) -> Entry:
+        """Return a run that scored the reviews that most did: `run` if it is one."""
+        runs = [one for one in self.own if user in one.rows] or [
+            one for one in self.runs if user in one.rows
+        ]
+        reviews = [(one.rows if self.by_digest else one.reviews)[user] for one in runs]
+        usual = max(reviews, key=reviews.count)
+        mine = (run.rows if self.by_digest else run.reviews)[user]
+        return run if mine == usual else runs[reviews.index(usual)]
 
     def _fewest_reviews(self, users: Sequence[User]) -> str:
         """Count users, and the reviews of each in the run that scored fewest of them."""
@@ -116,6 +107,6 @@ def shared_users(runs: Sequence[Entry], users: Sequence[User] | None = None) -> 
     ]
 
 
-def named_users(users: Sequence[User]) -> str:
+def users_of(users: Sequence[User]) -> str:
     """Format some users as part of a sentence."""
     return f"user{'s' if len(users) > 1 else ''} {listed(users)}"

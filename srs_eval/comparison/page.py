@@ -5,15 +5,13 @@ Templates are files beside the modules that fill them, named from the folder of 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from srs_eval.comparison.words import counted, one_line
+from srs_eval.comparison.words import one_line
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -33,11 +31,6 @@ def _content(file: str) -> Markup:
     return Markup((_PACKAGE / file).read_text(encoding="utf-8"))
 
 
-def _digest(script: str) -> str:
-    """Return the digest by which a page allows its own script alone."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
 TEMPLATES = Environment(
     loader=FileSystemLoader(_PACKAGE),
     autoescape=True,
@@ -48,4 +41,3 @@ TEMPLATES = Environment(
     keep_trailing_newline=True,
 )
 TEMPLATES.globals.update(content=_content)
-TEMPLATES.filters.update(counted=counted, digest=_digest)

@@ -1,41 +1,88 @@
-"""Predictions that are checked against the scores of their run, and losses by review."""
+"""Saved predictions of runs for the same reviews, checked against the scores of each run.
+
+No more than one user of each run is in memory.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from copy import copy
+from functools import reduce
 
 import numpy as np
 
 from srs_eval.comparison.entry import Entry
 from srs_eval.data.reviews import FloatArray, User
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.predictions import Predictions
+from srs_eval.metrics.predictions import Predictions, rows_fingerprint, select
 from srs_eval.metrics.tally import log_losses
 from srs_eval.runs.folder import PREDICTIONS
 
 # Metrics that are a mean of a loss of each review.
 PER_REVIEW = ("log_loss", "brier")
+# Columns that do not depend on the run. Logs that differ in one of them are different logs.
+SAME = {"recalled": "outcomes", "card": "cards", "day": "days"}
 # Predictions may be single precision, and sums be taken in another order.
 _CLOSE = 1e-5
+
+
+class SameReviews:
+    """The predictions of runs for the same reviews in the same order, read user by user."""
+
+    def __init__(self, runs: Sequence[Entry], restricted: Collection[User] = ()) -> None:
+        self.runs = [n for n, run in enumerate(runs) if run.has_predictions]  # Those that saved
+        # Entries outlive comparisons, and many of them must not keep their files open
+        self._files = [OwnPredictions(runs[n]) for n in self.runs]
+        self._restricted = restricted
+
+    def read(self, user: User) -> dict[int, Predictions]:
+        """Return the predictions of a user by the number of the run.
+
+        Of a restricted user, these are the reviews in common; otherwise any other review is an
+        error.
+        """
+        parts = [file.read(user) for file in self._files]
+        if user in self._restricted:
+            parts = in_common([file.entry for file in self._files], parts)
+        for file, part in zip(self._files, parts, strict=True):
+            first = parts[0]
+            is_same = len(part) == len(first) == file.entry.reviews[user]
+            if (
+                not is_same
+                or (part.row != first.row).any()
+                or (part.recalled != first.recalled).any()
+            ):
+                raise file.not_its_own(user)
+            file.check(part)
+        return dict(zip(self.runs, parts, strict=True))
 
 
 class OwnPredictions:
     """The predictions that the scores of a run were made of; others are refused."""
 
     def __init__(self, entry: Entry) -> None:
-        self.entry = entry
-        # Entries outlive comparisons, and many of them must not keep their files open.
-        self._run = copy(entry.run)
+        self.entry, self._run = entry, copy(entry.run)
         self._scores = {
             name: dict(zip(entry.rows, entry.scores[name].tolist(), strict=True))
             for name in PER_REVIEW
             if name in entry.scores
         }
 
-    def read(self, user: User) -> Predictions | None:
-        """Return the predictions of one user; None if there are none."""
-        return None if self._run is None else self._run.predictions(user, curves=False)
+    def read(self, user: User) -> Predictions:
+        """Return the predictions of one user, whose scores may be of some of them."""
+        predictions = self._run and self._run.predictions(user, curves=False)
+        if predictions is None:
+            raise self.not_its_own(user)
+        return predictions
+
+    def read_own(self, user: User) -> Predictions:
+        """Return the predictions that the scores of a user are of."""
+        predictions = self.read(user)
+        if rows_fingerprint(predictions) != self.entry.rows[user]:
+            raise self.not_its_own(user)
+        self.check(predictions)
+        return predictions
 
     def check(self, predictions: Predictions) -> None:
         """Raise an error unless predictions of a user have the scores of the run."""
@@ -49,33 +96,41 @@ class OwnPredictions:
                     "different runs"
                 )
 
+    def not_its_own(self, user: User) -> ConfigError:
+        """Return the error that predictions and scores in a folder belong to different runs."""
+        return ConfigError(
+            f"{self.entry.place / PREDICTIONS}: the predictions of user {user} are not of the "
+            "reviews that scores.parquet is about; the files are of different runs"
+        )
+
+
+def in_common(runs: Sequence[Entry], parts: Sequence[Predictions]) -> list[Predictions]:
+    """Select the reviews of a user that all runs predicted, ordered by row."""
+    for run, part in zip(runs, parts, strict=True):
+        twice = np.flatnonzero(np.diff(part.row) == 0)
+        if len(twice):
+            raise ConfigError(
+                f"{run.place / PREDICTIONS}: {run.name} scored review {part.row[twice[0]] + 1} of "
+                f"user {part.users[0]} in more than one fold, so it has no single prediction to "
+                "compare"
+            )
+    rows = reduce(np.intersect1d, [part.row for part in parts])
+    first, *others = common = [select(part, np.isin(part.row, rows)) for part in parts]
+    for run, other in zip(runs[1:], others, strict=True):
+        for name, noun in SAME.items():
+            ours, theirs = getattr(first, name), getattr(other, name)
+            if ours is None or theirs is None or not (ours != theirs).any():
+                continue
+            row = first.row[np.flatnonzero(ours != theirs)[0]]
+            raise ConfigError(
+                f"{runs[0].name} and {run.name} are of different logs: for user {first.users[0]} "
+                f"they have different {noun}, first at review {row + 1} of the log, so they have "
+                "no reviews in common"
+            )
+    return common
+
 
 def losses(predictions: Predictions, metric: str) -> FloatArray:
     """Score each review by log loss, or by the Brier score where that is the metric."""
     p, recalled = predictions.p.astype(np.float64, copy=False), predictions.recalled
     return (p - recalled) ** 2 if metric == "brier" else log_losses(p, recalled)
-
-
-def scored_by(metric: str) -> str:
-    """Return the name of the score of single reviews that stands for a metric."""
-    return metric if metric in PER_REVIEW else "log_loss"
-
-
-def require_same_rows(entry: Entry, first: Predictions, other: Predictions | None) -> Predictions:
-    """Make sure that a run holds predictions of the same reviews as those of another."""
-    if (
-        other is None
-        or len(other) != len(first)
-        or (other.row != first.row).any()
-        or (other.recalled != first.recalled).any()
-    ):
-        raise not_its_own(entry, first.users[0])
-    return other
-
-
-def not_its_own(entry: Entry, user: User) -> ConfigError:
-    """Return the error that predictions and scores in a folder belong to different runs."""
-    return ConfigError(
-        f"{entry.place / PREDICTIONS}: the predictions of user {user} are not of the reviews that "
-        "scores.parquet is about; the files are of different runs"
-    )

@@ -23,8 +23,18 @@ def one_line(text: str) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Format a score; a dash if it is undefined."""
-    return "-" if math.isnan(value) else f"{value:z.{digits}f}"
+    """Format a score; nothing if it is undefined."""
+    return "" if math.isnan(value) else f"{value:z.{digits}f}"
+
+
+def signed(value: float, digits: int = 4) -> str:
+    """Format a difference with its sign; nothing if it is undefined.
+
+    >>> signed(0.01234), signed(-0.0), signed(float("nan"))
+    ('+0.0123', '0.0000', '')
+    """
+    text = f"{value:+z.{digits}f}"
+    return "" if math.isnan(value) else text.lstrip("+") if float(text) == 0 else text
 
 
 def percent(value: float, digits: int = 1, *, sign: bool = False) -> str:
@@ -36,14 +46,19 @@ def percent(value: float, digits: int = 1, *, sign: bool = False) -> str:
     return "-" if math.isnan(value) else f"{100 * value:{'+' if sign else ''}z.{digits}f} %"
 
 
-def interval(low: float, high: float, digits: int = 4) -> str:
-    """Format an interval, with enough digits to show the signs of its bounds; a dash for none."""
+def interval(low: float, high: float, digits: int = 4, *, sign: bool = False) -> str:
+    """Format an interval, with enough digits to show the signs of its bounds; nothing for none.
+
+    >>> interval(-0.00001, 0.2), interval(0.1, 0.2, sign=True)
+    ('[-0.00001, 0.20000]', '[+0.1000, +0.2000]')
+    """
     if math.isnan(low) or math.isnan(high):
-        return "-"
+        return ""
     nearest = min((abs(bound) for bound in (low, high) if bound), default=math.inf)
     while nearest < 0.5 * 10.0**-digits and digits < 9:
         digits += 1
-    return f"[{low:z.{digits}f}, {high:z.{digits}f}]"
+    form = f"{'+' if sign else ''}z.{digits}f"
+    return f"[{low:{form}}, {high:{form}}]"
 
 
 def counted(count: float, noun: str) -> str:

@@ -109,21 +109,22 @@ def _compared(config: DictConfig) -> bool:
     jobs = {job: told for job, told in jobs.items() if told.get("sweep") == config.hydra.sweep.dir}
     has_failed = not jobs or any(told["status"] not in _WELL for told in jobs.values())
     finished = [job for job in jobs if is_run(job)]
-    standings = compare_jobs(finished, folder, report=config.report, command="srs_eval -m")
-    for each in standings:
+    reports = compare_jobs(finished, folder, command="srs_eval -m")
+    for each in reports:
         say(f"\n{each.text or each.problem}")
-        has_failed |= each.failed
+        has_failed |= bool(each.problem)
     best = _best(folder)
-    say(f"\nresults  {folder}")
+    pages = [str(each.page) for each in reports if each.page] or [str(folder)]
+    say("\n" + "\n".join(f"report   {page}" for page in pages))
     if parent := os.environ.get(PARENT):
-        percents = {job: percent for each in standings for job, percent in each.against.items()}
+        percents = {job: percent for each in reports for job, percent in each.against.items()}
         ids = {job: told["run_id"] for job, told in jobs.items() if told["run_id"]}
         against = {ids[job]: percent for job, percent in percents.items() if job in ids}
         pictures = sorted(folder.glob("optimization_*.png"))
-        links = option("tracking", resolved(config.tracking)).log_comparison(
-            standings, folder, parent, best=best, pictures=pictures, against=against
+        link = option("tracking", resolved(config.tracking)).log_comparison(
+            reports, folder, parent, best=best, pictures=pictures, against=against
         )
-        say("\n".join(links))
+        say(link)
     if best:
         say(f"\n{best}")
     return has_failed

@@ -61,7 +61,7 @@ def compare(options: Compare) -> None:
     from srs_eval.comparison.compare import compare as compared
     from srs_eval.comparison.inputs import read_runs
     from srs_eval.comparison.published import read_published
-    from srs_eval.comparison.sweep import written
+    from srs_eval.comparison.sweep import report
     from srs_eval.exports.upstream import is_another_model
     from srs_eval.runs.config import named_option
 
@@ -73,7 +73,7 @@ def compare(options: Compare) -> None:
     if not (runs or others):
         raise ConfigError(*notes, "there are no runs to compare")
     alike = (is_another_model(run.facts.algo, each.name) for run in runs for each in others)
-    verdict = compared(
+    standings = compared(
         runs,
         metric=options.metric,
         baseline=options.baseline,
@@ -82,13 +82,12 @@ def compare(options: Compare) -> None:
         notes=[*notes, *filter(None, dict.fromkeys(alike))],
     )
     command = shlex.join(["srs_eval.compare", *sys.argv[1:]])
-    standings = written(verdict, out, report=True, command=command)
-    say(f"{standings.text}\n\nresults  {out}\nreport   {standings.files[-1]}")
+    compared_runs = report(standings, out, command=command)
+    say(f"{compared_runs.text}\n\nreport   {compared_runs.page}")
     tracking = options.choices["tracking"] or ("mlflow" if any(run.run for run in runs) else "none")
     if tracking != "none":
         values = {"experiment": _COMPARISONS, **options.tracking}
-        for line in named_option("tracking", tracking, values).log_comparison([standings], out):
-            say(line)
+        say(named_option("tracking", tracking, values).log_comparison([compared_runs], out))
 
 
 @dataclass

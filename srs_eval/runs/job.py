@@ -115,7 +115,7 @@ class Job:
             if tracked:
                 tracked.log(run, text, figures)
         if self.is_single:
-            where = [f"results  {run.folder}", *(tracked.links if tracked else [])]
+            where = [f"results  {run.folder}", *([tracked.link] if tracked else [])]
             say("\n".join([*report.advice(run, setup), text, *where]))
         else:
             say(report.line(run, self._seconds))

@@ -176,18 +176,17 @@ class Store:
             if file.suffix == ".png" and f"/{file.stem}+" not in earlier:
                 self.log_image(run_id, Image(str(file)), key=file.stem, step=0)
 
-    def links(self) -> list[str]:
-        """Return lines to print: how to see the runs."""
+    def link(self) -> str:
+        """Return the line to print: how to see the runs, with their address as a comment."""
         page = view_link(self.experiment_id)
         if self.uri.startswith("http"):
-            return [f"MLflow   {masked(self.uri).replace('…@', '').rstrip('/')}/{page}"]
+            return f"MLflow   {masked(self.uri).replace('…@', '').rstrip('/')}/{page}"
         shown = shlex.quote(self.uri)
         if self.file is not None and self.file.parent == Path(to_absolute_path(".")):
             shown = f"sqlite:///{shlex.quote(self.file.name)}"
         elif has_secret(self.uri):
             shown = '"$MLFLOW_TRACKING_URI"'
-        ui = f"mlflow ui --backend-store-uri {shown}"
-        return [f"MLflow   {ui}", f"         http://127.0.0.1:5000/{page}"]
+        return f"MLflow   mlflow ui --backend-store-uri {shown}  # http://127.0.0.1:5000/{page}"
 
 
 def _create(file: Path) -> None:

@@ -22,7 +22,7 @@ from srs_eval.metrics.summary import MetricSummary
 # left as it is: the mark of its name, and what the mark means.
 TRAITS = {
     "pretrained": ("°", "has learned from other users"),
-    "sees_truth": ("†", "knows the truth of simulated users: a bound, not a model"),
+    "sees_truth": ("†", "knows the truth of simulated users: a bound"),
     "in_sample": ("‡", "may have been fitted to the very reviews that it is scored on"),
 }
 # Fits that are not what the name of a model says.
@@ -34,7 +34,7 @@ EXCEPTIONS = {
 }
 _MOST_REASONS = 20
 _LONGEST_REASON = 300
-_LOUD = 0.1
+LOUD = 0.1
 _OTHERWISE = "not used by the protocol"
 
 
@@ -70,16 +70,25 @@ class Coverage:
     left_out: tuple[LeftOut, ...] = ()
 
     @property
+    def lost(self) -> dict[str, tuple[int, int]]:
+        """Users and reviews that are left out, each with all that were read.
+
+        Reviews of a kind that is never scored are not left out.
+        """
+        users, reviews = self.users, self.reviews
+        never = sum(reviews.unscored.values())
+        return {
+            "users": (users.read - users.scored, users.read),
+            "reviews": (reviews.read - reviews.scored - never, reviews.read),
+        }
+
+    @property
     def caution(self) -> str:
         """A warning where more than a tenth of users or reviews is left out; else ""."""
-        lost = self.reviews.skipped + self.reviews.failed + sum(self.reviews.dropped.values())
         shares = [
             f"{part / whole:.0%} of the {what} ({part:,} of {whole:,})"
-            for what, part, whole in (
-                ("users", self.users.read - self.users.scored, self.users.read),
-                ("reviews", lost, self.reviews.read),
-            )
-            if part > _LOUD * whole
+            for what, (part, whole) in self.lost.items()
+            if part > LOUD * whole
         ]
         return f"caution: {' and '.join(shares)} left out" if shares else ""
 

@@ -28,7 +28,7 @@ from srs_eval.runs.settings import PARENT
 from srs_eval.runs.summary import TRAITS
 
 if TYPE_CHECKING:
-    from srs_eval.comparison.sweep import Standings
+    from srs_eval.comparison.sweep import Report
 
 SHOWN = (*HEADLINE, "brier", "ici")
 _DESCRIPTION = "mlflow.note.content"
@@ -128,28 +128,28 @@ class Mlflow:
 
     def log_comparison(
         self,
-        standings: Sequence[Standings],
+        reports: Sequence[Report],
         folder: Path,
         run_id: str | None = None,
         *,
         best: str = "",
         pictures: Sequence[Path] = (),
         against: Mapping[str, Mapping[str, float]] | None = None,
-    ) -> list[str]:
-        """Log comparisons to the run of their sweep, or to one of its own; return its links.
+    ) -> str:
+        """Log comparisons to the run of their sweep, or to one of its own; return its link.
 
         `best` and `pictures` are of a search; `against` has, by run, differences to the baseline.
         """
         store, run = self._begun(folder.name, {} if run_id else {"kind": "comparison"}, run_id)
         run_id = str(run.info.run_id)
         with _ending(store, run_id):
-            tables = {f"comparison_{n}": each.table for n, each in enumerate(standings, 1)}
+            tables = {f"comparison_{n}": each.table for n, each in enumerate(reports, 1)}
             store.log_tables(run_id, {n: table for n, table in tables.items() if len(table)})
-            for file in (file for each in standings for file in each.files):
+            for file in (file for each in reports for file in each.files):
                 inside = file.parent.relative_to(folder) if folder in file.parents else ""
                 store.log_artifact(run_id, str(file), str(Path("comparison", inside)))
             store.log_figures(run_id, pictures)
-            text = "\n\n".join(filter(None, [best, *(each.text for each in standings)]))
+            text = "\n\n".join(filter(None, [best, *(each.text for each in reports)]))
             first, _, rest = text.partition("\n")
             note = f"**{first}**\n\n```text\n{rest.strip(chr(10))}\n```" if text else ""
             store.set_tag(run_id, _DESCRIPTION, note[:_LONGEST_NOTE])
@@ -157,7 +157,7 @@ class Mlflow:
                 rows = [(f"vs_baseline/{name}_percent", v, 0) for name, v in percents.items()]
                 store.log(job, rows)
             store.set_terminated(run_id)
-        return store.links()
+        return store.link()
 
     def _begun(
         self,
@@ -209,7 +209,7 @@ class Tracked:
 
     def __init__(self, store: Store, run_id: str, setup: Setup, *, with_model: bool) -> None:
         self.run_id = run_id
-        self.links = store.links()
+        self.link = store.link()
         self.is_failed = False
         self._store, self._setup, self._with_model = store, setup, with_model
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from invented import Ends, Logs, invented_log, log_of
 from saved import run_of, setup_of
+from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
+from srs_eval.comparison.report.html import page
 
 from srs_eval.algorithms.baselines import Average, Constant
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import entry_of
-from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
-from srs_eval.comparison.report.html import page
 from srs_eval.comparison.sweep import compare_group
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 from srs_eval.metrics.panel import Panel

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, write_files
+from srs_eval.comparison.report.words import headline
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import Entry
-from srs_eval.comparison.report.files import CSV, JSON, LATEX, MARKDOWN, write_files
-from srs_eval.comparison.report.words import headline
 from srs_eval.comparison.strata import FACTS, Strata, Stratum
 from srs_eval.metrics.means import Estimate
 from srs_eval.runs.summary import Summary

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from saved import load_predictions
-
 from srs_eval.comparison.baseline import in_percent, usual_baseline
+
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import Entry, entry_of, read_entry, with_own_names
 from srs_eval.comparison.identical import find_duplicates

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from cases import elements
 from markupsafe import Markup
+from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
+from srs_eval.comparison.report.html import page
 
 from srs_eval.comparison import words
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.escapes import for_csv
 from srs_eval.comparison.page import TEMPLATES, render
-from srs_eval.comparison.report.files import as_json, csv_text, latex, markdown, terminal_text
-from srs_eval.comparison.report.html import page
 from srs_eval.comparison.table import Cell, Table
 from srs_eval.comparison.words import one_line
 from srs_eval.runs.summary import Summary

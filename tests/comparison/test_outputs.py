@@ -11,10 +11,6 @@ import pytest
 from commands import process
 from drawings import told
 from matplotlib.figure import Figure
-
-from srs_eval.comparison.compare import compare
-from srs_eval.comparison.entry import read_entry
-from srs_eval.comparison.report import html, plots
 from srs_eval.comparison.report.files import (
     as_json,
     csv_text,
@@ -25,6 +21,10 @@ from srs_eval.comparison.report.files import (
 from srs_eval.comparison.report.html import figures, page
 from srs_eval.comparison.report.words import level_text, share_interval
 from srs_eval.comparison.standing import Answer
+
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import read_entry
+from srs_eval.comparison.report import html, plots
 from srs_eval.comparison.sweep import compare_jobs
 
 

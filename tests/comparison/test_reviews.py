@@ -7,13 +7,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from srs_eval.comparison.report.files import as_json, markdown
+from srs_eval.comparison.verdict import Verdict
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import read_entry, with_own_names
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.report.files import as_json, markdown
 from srs_eval.comparison.strata import FACTS, stratify
-from srs_eval.comparison.verdict import Verdict
 from srs_eval.metrics.bootstrap import sample_of
 from srs_eval.metrics.means import ratio_of_sums
 from srs_eval.metrics.universal import um_plus

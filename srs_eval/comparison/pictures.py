@@ -1,0 +1,178 @@
+"""Two pictures: differences to the leader with intervals, and calibration of two runs.
+
+They are SVG for a page: texts stay texts, and colours are the page's own, in light and in dark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from io import StringIO
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from markupsafe import Markup, escape
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from srs_eval.comparison.answer import users_frame, verdict, words
+from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.standings import Standings
+from srs_eval.comparison.words import number, signed
+from srs_eval.data.reviews import FloatArray, User
+from srs_eval.metrics.pooled import FineCounts, fine_counts
+from srs_eval.metrics.reliability import reliability_of
+from srs_eval.metrics.tally import Tally
+from srs_eval.plots.style import short_name
+
+MOST = 12  # Models in a picture
+_WIDTH = 4.3
+# Drawn colours, which the page replaces by its own
+_INK, _MUTED, _LINE = "#010101", "#020202", "#030303"
+_BLUE, _RED, _GREEN, _GREY = "#040404", "#050505", "#060606", "#070707"
+_VARIABLES = {_INK: "text", _MUTED: "muted", _LINE: "line"} | {
+    _BLUE: "blue",
+    _RED: "off",
+    _GREEN: "green",
+    _GREY: "muted",
+}
+_COLOURS = {"worse": _RED, "better": _GREEN, "bound": _GREY, "leads": _BLUE, "best": _BLUE}
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "srs_eval",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9,
+    "text.color": _INK,
+    "text.parse_math": False,
+    "axes.edgecolor": _LINE,
+    "axes.labelcolor": _MUTED,
+    "xtick.color": _MUTED,
+    "ytick.color": _MUTED,
+}
+_LONGEST_NAME = 22
+_FAR = 4  # The axis ends at so many times what half of the intervals reach
+_RETENTION, _POINTS, _WIDEST, _FEWEST, _TAIL = 0.9, 401, 0.15, 20, 0.02
+
+
+def differences(standings: Standings) -> Markup:
+    """Draw the difference of each run to its leader, with its interval."""
+    frame = users_frame(standings)[:MOST]
+    draw = partial(_forest, standings, frame)
+    return _svg(draw, 0.6 + 0.3 * len(frame), "Difference of each model to the leader")
+
+
+def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
+    ends = frame[["to_best_lo", "to_best_hi", "to_best"]].to_numpy(float)
+    reach = np.nanmax(np.nan_to_num(np.abs(ends)), axis=1)
+    limit = _FAR * float(np.median(reach[reach > 0])) if (reach > 0).any() else 1.0
+    ends = np.clip(ends, -limit, limit)
+    low, high = min(0.0, np.nanmin(ends, initial=0)), max(0.0, np.nanmax(ends, initial=0))
+    margin = 0.04 * (high - low or 1.0)
+    axes.axvline(0, color=_BLUE, lw=1, zorder=1)
+    colours = [_COLOURS.get(verdict(row), _INK) for _, row in frame.iterrows()]
+    for place, (lo, hi, middle) in enumerate(ends):
+        if np.isnan(middle):
+            axes.plot(0, -place, "D", color=_BLUE, ms=6, zorder=3)
+            continue
+        axes.plot([lo, hi], [-place, -place], color=colours[place], lw=2, zorder=2)
+        marker = "o" if abs(middle) < limit else ">" if middle > 0 else "<"
+        axes.plot(middle, -place, marker, color=colours[place], ms=5.5, zorder=3)
+    right = axes.twinx()
+    marks = {run.name: run.marks for run in standings.paired.every_run}
+    names = [f"{short_name(n, _LONGEST_NAME)}{marks[n]}" for n in frame.run]
+    scores = [
+        number(row["mean"]) if np.isnan(row.to_best) else signed(row.to_best)
+        for _, row in frame.iterrows()
+    ]
+    for side, labels in ((axes, names), (right, scores)):
+        side.set(ylim=(0.6 - len(frame), 0.6), yticks=-np.arange(len(frame)), yticklabels=labels)
+        side.spines[["left", "right", "top"]].set_visible(False)
+        side.tick_params(length=0)
+        for text, colour, middle in zip(side.get_yticklabels(), colours, ends[:, 2], strict=True):
+            text.set_weight("bold" if np.isnan(middle) else "normal")
+            text.set_color(_INK if side is axes else colour)
+    axes.set_xlim(low - margin, high + margin)
+    axes.set_xlabel(f"{words(standings.metric)} above the leader's")
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:+.3g}" if value else "0")
+    axes.grid(axis="x", color=_LINE, lw=0.5)
+
+
+def calibration(standings: Standings) -> Markup | None:
+    """Draw observed against predicted recall, of the leader and of the baseline or the next run."""
+    board = standings.board
+    leader = next((n for n in board.groups if n >= 0), None)
+    if leader is None:
+        return None
+    others = [standings.baseline, *board.groups[leader]]
+    pair = [*[n for n in others if n != leader][:1], leader]
+    runs = [standings.runs[n] for n in pair]
+    tallies = {run.name: _tally(run, standings.users) for run in runs}
+    known = {name: each for name, each in tallies.items() if each is not None}
+    name = standings.runs[leader].name
+    if name not in known:
+        return None
+    return _svg(partial(_curves, known, name), 2.75, f"Calibration of {' and '.join(known)}")
+
+
+def _tally(entry: Entry, users: Sequence[User]) -> Tally | None:
+    """Count predictions and outcomes of the users that are compared."""
+    if entry.run is None or not entry.has_predictions:
+        return None
+    counts = FineCounts(())
+    for user in users:
+        if (predictions := entry.run.predictions(user, curves=False)) is not None:
+            part = Tally.of(predictions)
+            counts.add(*fine_counts(part, ()), part.precision)
+    return counts.tally()
+
+
+def _curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
+    low = min(t.p[np.searchsorted(np.cumsum(t.count), _TAIL * t.n)] for t in tallies.values())
+    low = float(np.clip(np.floor(20 * low) / 20 - 0.05, 0, 0.8))
+    axes.plot([0, 1], [0, 1], color=_MUTED, lw=0.8, ls=(0, (3, 3)), zorder=1)
+    axes.axvline(_RETENTION, color=_LINE, lw=0.8, zorder=0)
+    for name, reviews in tallies.items():
+        colour = _BLUE if name == leader else _GREY
+        curve = reliability_of(reviews, points=_POINTS)
+        nearby = curve.n * curve.density * 2 * np.sqrt(np.pi) * curve.sigma
+        seen: FloatArray = np.isfinite(curve.observed) & (nearby >= min(_FEWEST, curve.n / 15))
+        seen &= curve.hi - curve.lo < _WIDEST
+        grid, band = curve.p_grid[seen], {"color": colour, "lw": 0}
+        axes.fill_between(grid, curve.lo[seen], curve.hi[seen], alpha=0.2, **band)
+        label = short_name(name, _LONGEST_NAME)
+        axes.plot(grid, curve.observed[seen], color=colour, lw=2.2, label=label, zorder=3)
+        share, edges = np.histogram(reviews.p, np.linspace(low, 1, 41), weights=reviews.count)
+        heights = low + share / max(share.max(), 1) * 0.13 * (1 - low)
+        axes.stairs(heights, edges, baseline=low, fill=True, alpha=0.35, **band)
+    axes.set(xlim=(low, 1), ylim=(low, 1), xlabel="predicted recall", ylabel="observed recall")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2, "frameon": False}
+    axes.legend(**place, borderpad=0.2, borderaxespad=0, handlelength=1.4, reverse=True)
+    axes.spines[["right", "top"]].set_visible(False)
+    axes.tick_params(length=0)
+
+
+def _svg(draw: Callable[[Axes], None], height: float, title: str) -> Markup:
+    """Draw axes, and return the picture in the colours of the page."""
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure((_WIDTH, height), layout="constrained")
+        draw(figure.subplots())
+        text = StringIO()
+        figure.savefig(
+            text, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for colour, variable in _VARIABLES.items():
+        svg = svg.replace(colour, f"var(--{variable})")
+    svg = svg.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans'")
+    svg = re.sub(r'(<svg [^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))

@@ -1,0 +1,224 @@
+"""The page of a comparison: the answer and two pictures first, details folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from srs_eval.comparison import answer
+from srs_eval.comparison.coverage import sentences
+from srs_eval.comparison.page import render
+from srs_eval.comparison.pictures import calibration, differences
+from srs_eval.comparison.remarks import remarks
+from srs_eval.comparison.standings import Standings
+from srs_eval.comparison.strata import FACTS, Strata
+from srs_eval.comparison.table import Table
+from srs_eval.comparison.words import counted, interval, number, percent, signed
+from srs_eval.metrics.panel import HEADLINE
+
+_MOST_USERS = 200
+_WEIGHTED = {"reviews": "by review", "log_reviews": "by logarithm of reviews"}
+_METHOD = (
+    "Models are compared on identical reviews. A difference is the mean over {unit}; its interval "
+    "allows for skewness, and for how many models were compared: it excludes 0 exactly where the "
+    "difference is significant at 1 %. The leader was chosen on the same scores, so those next to "
+    "it are held to a stricter level."
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page that is folded."""
+
+    title: str
+    lines: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+
+
+def page(standings: Standings, *, command: str = "") -> str:
+    """Format the page; `command` is the command line that made it."""
+    said, doubt = answer.headline(standings)
+    is_shown = not standings.is_too_small and bool(standings.leaders)
+    notes = answer.footnotes(standings) if is_shown else []
+    return render(
+        "comparison/report.html",
+        title=said,
+        doubt=doubt,
+        facts=answer.facts(standings),
+        cautions=[note for note in notes if note in [*answer.cautions(standings)]],
+        notes=[note for note in notes if note not in [*answer.cautions(standings)]],
+        pictures=[*_pictures(standings)] if is_shown else [],
+        table=answer.table(standings) if is_shown else None,
+        parts=[*(_tables(standings) if is_shown else ()), *_about(standings)],
+        command=command,
+    )
+
+
+def _pictures(standings: Standings) -> Iterator[tuple[str, str, Markup]]:
+    leaders = [run.name for run in standings.leaders.values()]
+    if len(standings.runs) > 1:
+        whom = leaders[0] if len(leaders) == 1 else "the leader of its time"
+        about = "across the line: can be noise; 99 % intervals"
+        yield f"How far from {whom}?", about, differences(standings)
+    if picture := calibration(standings):
+        yield "Can it be trusted?", "on the dashed line: yes; 95 % bands", picture
+
+
+def _tables(standings: Standings) -> Iterator[Part]:
+    """Go through what is not in the table at the top."""
+    frame = answer.users_frame(standings)
+    several, one_user = len(standings.runs) > 1, len(standings.users) == 1
+    beside = [name for name in (*HEADLINE, "ici") if name in frame and name != standings.metric]
+    own = f"99 % of {answer.words(standings.metric)}"
+    rows = [
+        [r.run, interval(r.lo, r.hi), *(number(r[name]) for name in beside)]
+        for _, r in frame.iterrows()
+    ]
+    yield Part("Other metrics", tables=[Table(["model", own, *beside], rows, "ll")])
+    if several:
+        base = standings.runs[standings.baseline].name
+        if [*standings.leaders.values()] != [standings.runs[standings.baseline]]:
+            yield Part(f"Against {base}", tables=[_against(frame[frame.run != base], "baseline")])
+        yield _every_pair(standings)
+    if several and not one_user:
+        yield Part(
+            "How many users",
+            ["Users for whom a model is better and worse than the leader; p: sign test, adjusted."],
+            [_majorities(frame)],
+        )
+        yield from _weighted(standings)
+    if several and standings.strata is not None:
+        yield from _strata(standings, standings.strata)
+    if not one_user:
+        yield _users(standings)
+
+
+def _against(frame: pd.DataFrame, to: str) -> Table:
+    """Tabulate differences to the baseline, or to the leader."""
+    rows = [
+        [
+            row.run,
+            number(row["mean"]),
+            signed(row[f"to_{to}"]),
+            interval(row[f"to_{to}_lo"], row[f"to_{to}_hi"], sign=True),
+            row[f"to_{to}_verdict"],
+        ]
+        for _, row in frame.iterrows()
+    ]
+    return Table(["model", "mean", "difference", "99 % interval", "verdict"], rows, "lrrll")
+
+
+def _majorities(frame: pd.DataFrame) -> Table:
+    rows = [
+        [row.run, row.to_best_users_better, row.to_best_users_worse, row.to_best_users_p]
+        for _, row in frame[frame.to_best.notna()].iterrows()
+    ]
+    return Table(["model", "better for", "worse for", "p"], rows)
+
+
+def _weighted(standings: Standings) -> Iterator[Part]:
+    """Tabulate the leaderboards in which users do not count the same."""
+    frame = standings.frame
+    tables = []
+    for weighting, title in _WEIGHTED.items():
+        own = frame[frame.weighting == weighting]
+        effective = float(own.n_effective.iloc[0])
+        rows = _against(own, "best")
+        title = f"{title}: as precise as {effective:,.1f} users of equal weight"
+        tables.append(Table(rows.headers, rows.rows, rows.align, title))
+    yield Part("Users weighted by their reviews", tables=tables)
+
+
+def _every_pair(standings: Standings) -> Part:
+    """Tabulate the difference of every pair, and for what share of users each is better."""
+    board, order = standings.board, standings.board.order
+    names = [standings.runs[n].name for n in order]
+    gaps = [
+        [
+            standings.runs[a].name,
+            *("" if a == b else signed(board.difference(a, b).mean) for b in order),
+        ]
+        for a in order
+    ]
+    tables = [Table(["less", *names], gaps, title="Row less column")]
+    if len(standings.users) > 1:
+        shares = [
+            [
+                standings.runs[a].name,
+                *("" if a == b else percent(float(standings.superiority[a, b])) for b in order),
+            ]
+            for a in order
+        ]
+        title = "Users for whom the row's model is better than the column's; ties count half"
+        tables.append(Table(["better than", *names], shares, title=title))
+    return Part("Every pair", tables=tables)
+
+
+def _strata(standings: Standings, strata: Strata) -> Iterator[Part]:
+    """Tabulate differences to the baseline by stratum, and UM+."""
+    base = standings.runs[standings.baseline].name
+    sample = f" From a sample of {strata.sample}." if strata.sample else ""
+    line = (
+        f"Mean difference in {strata.score} to {base} per review, each user's reviews together "
+        f"counting once; 99 % intervals over {strata.over}, each of one stratum alone.{sample}"
+    )
+    tables = []
+    for fact, rows in strata.frame[strata.frame.run != base].groupby("fact", sort=False):
+        labels = rows.drop_duplicates("label")
+        cells = [["share of reviews", *labels.share.map(percent)]]
+        for name, of_run in rows.groupby("run", sort=False):
+            bounds = of_run[["difference", "lo", "hi"]].to_numpy()
+            cells.append([name, *(f"{signed(m)} {interval(lo, hi, 3)}" for m, lo, hi in bounds)])
+        tables.append(Table(["model", *labels.label], cells, title=FACTS[fact][0]))
+    yield Part("Where they differ", [line], tables)
+    wide = strata.um_plus.pivot_table("mean", "run", "other", sort=False)
+    names = list(wide.index)
+    rows = [[run, *wide.loc[run].reindex(names).map(number)] for run in names]
+    line = (
+        "UM+: mean prediction less share of recalls of the row's model, among reviews sorted by "
+        "how much it differs from the column's: root of the mean square, mean over users; lower is "
+        f"better.{sample}"
+    )
+    yield Part("Bias where two models disagree", [line], [Table(["model", *names], rows)])
+
+
+def _users(standings: Standings) -> Part:
+    """Tabulate users, those for whom the leader differs most from the baseline at the ends."""
+    order, scores = standings.board.order, standings.scores
+    other = standings.baseline if order[0] != standings.baseline else order[-1]
+    place = np.argsort(scores[:, order[0]] - scores[:, other], kind="stable")
+    half = _MOST_USERS // 2
+    shown = place if len(place) <= _MOST_USERS else np.concatenate([place[:half], place[-half:]])
+    names = [standings.runs[n].name for n in order]
+    rows = [
+        [standings.users[n], int(standings.reviews[n]), *scores[n, list(order)].tolist()]
+        for n in shown
+    ]
+    line = (
+        f"{len(shown):,} of {counted(len(place), 'user')}, sorted by {names[0]} less "
+        f"{standings.runs[other].name}."
+    )
+    return Part("Each user", [line], [Table(["user", "reviews", *names], rows)])
+
+
+def _about(standings: Standings) -> Iterator[Part]:
+    coverage = sentences(standings.coverage) if standings.coverage else []
+    lines = [f"{line}." for line in dict.fromkeys([*coverage, *remarks(standings)])]
+    if lines:
+        yield Part("What was left out, and what else to know", lines)
+    unit = "users, who count once each"
+    if len(standings.users) == 1:
+        unit = "reviews, clustered by card and day"
+    yield Part("How this is computed", [_METHOD.format(unit=unit)], [_sources(standings)])
+
+
+def _sources(standings: Standings) -> Table:
+    rows = [
+        [run.name, run.facts.data, run.protocol, run.when.replace("_", " "), str(run.place)]
+        for run in standings.paired.every_run
+    ]
+    return Table(["model", "data", "protocol", "predicts", "folder"], rows, "lllll")

@@ -1,1 +1,0 @@
-"""A comparison as tables, HTML, LaTeX and figures."""
