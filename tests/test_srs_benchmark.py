@@ -16,7 +16,7 @@ from srs_eval.algorithms.algorithm import Part
 from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.published import METRICS, read_published
-from srs_eval.comparison.verdict import Verdict
+from srs_eval.comparison.standings import Standings
 from srs_eval.evaluation.fits import Fit
 from srs_eval.exports.predicted import scored_lines
 from srs_eval.exports.srs_benchmark import result_rows
@@ -239,7 +239,7 @@ def test_means_and_intervals_of_published_results_are_the_printed_ones():
     paired = pair(read_published(RESULTS))
     names = [run.name for run in paired.runs]
     for column, metric in enumerate(("log_loss", "rmse_bins", "auc")):
-        board = Verdict(paired, metric, "higher" if metric == "auc" else "lower").leaderboard
+        board = Standings(paired, metric, "higher" if metric == "auc" else "lower").board
         for model, name in PRINTED.items():
             number = names.index(name)
             mean, half = (part.strip() for part in printed[model][column].split("±"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from srs_eval.algorithms.algorithm import IN_WORDS
+from srs_eval.algorithms.algorithm import IN_WORDS, UNKNOWN
 from srs_eval.comparison.entry import MARK
 from srs_eval.comparison.remarks import warnings
 from srs_eval.comparison.standings import (
@@ -26,6 +26,11 @@ from srs_eval.runs.summary import LOUD, TRAITS
 
 WIDTH = 80
 _FEWEST_LETTERS = 8
+_MOST = 3  # Names in a sentence
+# When predictions are made, and what each word means
+_WHEN = {"previous_review": "before", "day_before": "day before", "at_review": "at review"}
+_WHEN |= {UNKNOWN: "unknown"}
+_MEANING = "when: predicted right after the card's review before, the day before, or at the review"
 
 
 def sentence(standings: Standings) -> str:
@@ -47,11 +52,10 @@ def headline(standings: Standings) -> tuple[str, str]:
     groups = [(n, group) for n, group in standings.board.groups.items() if n >= 0]
     answers = [_answer(standings, leader, group) for leader, group in groups]
     if len(groups) > 1:
-        times = [IN_WORDS[standings.runs[leader].when] for leader, _ in groups]
-        parts = [
-            f"Predicted {when}, {re.sub('^(No|Apart) ', lambda word: word[0].lower(), said)} {doubt}"
-            for when, (said, doubt) in zip(times, answers, strict=True)
-        ]
+        parts = []
+        for (leader, _), (said, doubt) in zip(groups, answers, strict=True):
+            said = re.sub("^(No|Apart) ", lambda word: word[0].lower(), said)
+            parts.append(f"Predicted {IN_WORDS[standings.runs[leader].when]}, {said} {doubt}")
         return parts[0].strip(), " ".join(parts[1:]).strip()
     return answers[0]
 
@@ -67,17 +71,17 @@ def _answer(standings: Standings, leader: int, group: Sequence[int]) -> tuple[st
     if not rivals:
         return f"{name}: {score}{_gain(standings, leader)}.", ""
     close = [n for n in rivals if board.to_best[n].verdict != "worse"]
-    others = listed([runs[n].name for n in close])
+    others = listed([runs[n].name for n in close], _MOST)
     doubt = f"Not clearly worse: {others}." if close else "All others are clearly worse."
     if runs[leader].facts.algo in AVERAGES:
         apart = [runs[n].name for n in group if runs[n].rank == 1]
-        but = f"Apart from {listed(apart)}, no" if apart else "No"
+        but = f"Apart from {listed(apart, _MOST)}, no" if apart else "No"
         return f"{but} model is better than {_average(standings)} ({name}, {score}).", doubt
     said = f"{name} {'leads' if close else 'predicts best'}: {score}{_gain(standings, leader)}."
     if base not in close:
         return said, doubt
     close.remove(base)
-    others = listed([runs[n].name for n in close])
+    others = listed([runs[n].name for n in close], _MOST)
     also = f" {others} {'is' if len(close) == 1 else 'are'} not clearly worse." if close else ""
     return said, f"That can be noise.{also}"
 
@@ -127,8 +131,10 @@ def in_columns(standings: Standings) -> str:
 def table(standings: Standings, *, most: int = 999) -> Table:
     """Return the one table; `when` is a column where models predict at different times.
 
-    Names of models have at most so many letters.
+    Names of models have at most so many letters. It is empty where there are too few answers.
     """
+    if standings.is_too_small or not standings.leaders:
+        return Table([], [])
     names = {run.name: run for run in standings.paired.every_run}
     frame = users_frame(standings)
     rivals = frame[[not names[name].is_apart for name in frame.run]]
@@ -138,7 +144,7 @@ def table(standings: Standings, *, most: int = 999) -> Table:
         marks = names[row.run].marks
         cells = {"model": f"{shortened(row.run, most - len(marks))}{marks}"}
         if times:
-            cells["when"] = row.when.replace("_", " ")
+            cells["when"] = _WHEN[row.when]
         cells[words(standings.metric)] = number(row["mean"])
         if several:
             cells["to best"] = signed(row.to_best)
@@ -162,8 +168,10 @@ def verdict(row: pd.Series) -> str:
 
 
 def footnotes(standings: Standings) -> list[str]:
-    """Return what must be known to read the table."""
-    runs = standings.paired.every_run
+    """Return what must be known to read the table; nothing where there is none."""
+    runs, headers = standings.paired.every_run, table(standings).headers
+    if not headers:
+        return []
     legend = [
         f"{mark} {text}{', so it cannot lead' * (trait == 'in_sample')}"
         for trait, (mark, text) in TRAITS.items()
@@ -172,6 +180,8 @@ def footnotes(standings: Standings) -> list[str]:
     if any(run.facts.exceptions for run in runs):
         cannot = ", and none leads of which some failed" * any(run.rank == 1 for run in runs)
         legend.append(f"{MARK} not every fit went as planned{cannot}")
+    if "when" in headers:
+        legend.append(_MEANING)
     if standings.bias is not None:
         low, high = (f"{100 * each:g}" for each in nearby(_retention(standings)))
         legend.append(
@@ -195,7 +205,7 @@ def cautions(standings: Standings) -> Iterator[str]:
         f"{run.name} {run.facts.failed:,} of {run.facts.fits:,}" for run in runs if run.rank == 1
     ]
     if failed:
-        said.append(f"fits failed: {listed(failed)}")
+        said.append(f"fits failed: {listed(failed, _MOST)}")
     if said:
         yield f"caution: {'; '.join(said)}"
     for run in runs:
@@ -210,11 +220,10 @@ def terminal(standings: Standings) -> str:
     """
     lines = [line for part in headline(standings) for line in textwrap.wrap(one_line(part), WIDTH)]
     notes = [facts(standings)]
-    if not standings.is_too_small and standings.leaders:
-        lines += ["", in_columns(standings), ""]
+    if table(standings).rows:
+        lines += ["", in_columns(standings)]
         notes += footnotes(standings)
-    else:
-        lines.append("")
+    lines.append("")
     for note in notes:
         lines += textwrap.wrap(one_line(note), WIDTH, subsequent_indent="  ")
     return "\n".join(lines)

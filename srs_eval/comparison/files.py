@@ -12,6 +12,7 @@ from srs_eval.comparison.escapes import for_csv, for_latex, for_markdown, for_ma
 from srs_eval.comparison.remarks import remarks
 from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.strata import FACTS, Strata
+from srs_eval.comparison.words import one_line
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.runs.folder import whole, write_json
 
@@ -40,8 +41,9 @@ def write_files(standings: Standings, folder: Path, *, command: str = "") -> lis
 def markdown(standings: Standings) -> str:
     """Format the answer and its table in GitHub's Markdown."""
     notes = [answer.facts(standings), *answer.footnotes(standings)]
-    table = answer.table(standings).write("markdown")
-    lines = [f"**{for_markdown(answer.sentence(standings))}**", "", table, ""]
+    table = answer.table(standings)
+    lines = [f"**{for_markdown(answer.sentence(standings))}**", ""]
+    lines += [table.write("markdown"), ""] if table.rows else []
     return "\n".join([*lines, *(f"- {for_markdown_line(note)}" for note in notes), ""])
 
 
@@ -50,6 +52,8 @@ def latex(standings: Standings) -> str:
     table = answer.table(standings)
     notes = [answer.sentence(standings), answer.facts(standings), *answer.footnotes(standings)]
     caption = " ".join(f"{note.rstrip('.')}." for note in notes)
+    if not table.rows:
+        return f"% {one_line(caption)}\n"
     return "\n".join(
         [
             "% needs \\usepackage{booktabs,graphicx}",

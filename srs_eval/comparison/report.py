@@ -42,18 +42,18 @@ class Part:
 def page(standings: Standings, *, command: str = "") -> str:
     """Format the page; `command` is the command line that made it."""
     said, doubt = answer.headline(standings)
-    is_shown = not standings.is_too_small and bool(standings.leaders)
-    notes = answer.footnotes(standings) if is_shown else []
+    table, notes = answer.table(standings), answer.footnotes(standings)
+    cautions = [*answer.cautions(standings)] if table.rows else []
     return render(
         "comparison/report.html",
         title=said,
         doubt=doubt,
         facts=answer.facts(standings),
-        cautions=[note for note in notes if note in [*answer.cautions(standings)]],
-        notes=[note for note in notes if note not in [*answer.cautions(standings)]],
-        pictures=[*_pictures(standings)] if is_shown else [],
-        table=answer.table(standings) if is_shown else None,
-        parts=[*(_tables(standings) if is_shown else ()), *_about(standings)],
+        cautions=cautions,
+        notes=[note for note in notes if note not in cautions],
+        pictures=[*_pictures(standings)] if table.rows else [],
+        table=table,
+        parts=[*(_tables(standings) if table.rows else ()), *_about(standings)],
         command=command,
     )
 

@@ -246,9 +246,9 @@ def test_numbers_are_those_of_runs_and_of_their_comparison(two, study, found, tm
         average = Change.within(*(entropy[key] - 1 for key in ("mean_users", "lo", "hi")))
         assert row[1:3] == [f"{losses[name]:.4f}", average.size]
     assert losses["now"] == pytest.approx(study.now.log_loss, rel=1e-12)
-    verdict = se.compare([tmp_path / "default", tmp_path / "new"]).verdict
+    verdict = se.compare([tmp_path / "default", tmp_path / "new"]).standings
     names = [run.place.name for run in verdict.runs]
-    pair = verdict.leaderboard.pairs[names.index("new")][names.index("default")]
+    pair = verdict.board.difference(names.index("new"), names.index("default"))
     ours = difference(study.fitted, study.default)
     assert (*ours.interval(), ours.mean) == pytest.approx((*pair.interval(), pair.mean), rel=1e-9)
 

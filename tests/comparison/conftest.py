@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from cases import values_in
 
-from srs_eval.comparison.report import html
+from srs_eval.comparison import report
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import Predictions, rows_fingerprint, select
@@ -63,8 +63,8 @@ def _scored(user, number, answers, seed, moved, part):
 
 @pytest.fixture
 def page_without_images(monkeypatch):
-    """Leave the images out of pages, which take longer than all else, where words are read."""
-    monkeypatch.setattr(html, "_image", lambda figure, alt: (alt, ""))
+    """Leave the pictures out of pages, which take longer than all else, where words are read."""
+    monkeypatch.setattr(report, "_pictures", lambda _: [])
 
 
 @pytest.fixture
@@ -110,6 +110,7 @@ def make_run(tmp_path):
             "protocol": "srs_benchmark",
             "users": len(users),
             "reviews": sum(sizes),
+            "forgotten": sum(int((~part.recalled).sum()) for part in parts),
             "failed": len(failed),
             "metrics": {name: replace(METRIC, **row) for name, row in known.items()},
             "when": "previous_review",

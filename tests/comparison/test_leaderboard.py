@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from saved import load_predictions
-from srs_eval.comparison.baseline import in_percent, usual_baseline
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import Entry, entry_of, read_entry, with_own_names
 from srs_eval.comparison.identical import find_duplicates
 from srs_eval.comparison.inputs import read_runs
-from srs_eval.comparison.leaderboard import Rules, leaderboards
+from srs_eval.comparison.leaderboard import NOISE, Rules
+from srs_eval.comparison.standings import board_of, usual_baseline
 from srs_eval.metrics.means import (
     clustered_mean,
     effective_users,
@@ -22,7 +22,6 @@ from srs_eval.metrics.means import (
     paired_signs,
     user_weights,
 )
-from srs_eval.metrics.significance import SignTest
 from srs_eval.metrics.tally import log_losses
 from srs_eval.runs.folder import Run
 from srs_eval.runs.summary import Summary
@@ -38,36 +37,44 @@ TABLE = {
 # Factor, p, adjusted p, adjusted interval, verdict: computed by another program.
 ORACLES = {
     "B": (1, 1.6767501e-7, 1.6767501e-7, (0.0072171367, 0.012599116), "worse"),
-    "C": (1, 0.099019861, 0.099019861, (-0.0086797152, 0.032700756), "not significantly different"),
+    "C": (1, 0.099019861, 0.099019861, (-0.0086797152, 0.032700756), NOISE),
     "D": (3, 1.8747088e-10, 1.1248253e-9, (0.20898127, 0.29160658), "worse"),
 }
 
 
 def leaderboard_of(table, **rules):
     scores = np.column_stack(list(table.values())) if isinstance(table, dict) else table
-    given_rules = Rules(**{"eligible": (True,) * scores.shape[1], **rules})
-    return leaderboards(scores, np.full(len(scores), 100), given_rules)[0]
+    bounds = rules.pop("bounds", (-np.inf, np.inf))
+    models = scores.shape[1]
+    rules = Rules(**{"ranks": (0,) * models, "times": (0,) * models, **rules})
+    return board_of(scores, np.full(len(scores), 100), "users", rules, bounds)
+
+
+def by_name(table):
+    return {[*table][n]: each for n, each in leaderboard_of(table).to_best.items()}
 
 
 def test_verdicts_are_those_computed_elsewhere():
     board = leaderboard_of(TABLE)
-    assert board.to_best[0].average.verdict == "leads"
+    assert board.to_best[0].verdict == "leads"
     for name, (factor, p, p_adjusted, interval, verdict) in ORACLES.items():
-        found = board.to_best[list(TABLE).index(name)]
-        answer = found.average
-        assert (answer.factor, answer.verdict) == (factor, verdict)
-        numbers = found.difference.p_value, answer.p_value, answer.lo, answer.hi
+        place = list(TABLE).index(name)
+        found = board.to_best[place]
+        assert (1 - found.level, found.verdict) == (pytest.approx(0.01 / factor), verdict)
+        numbers = board.difference(place, 0).p_value, found.p, found.lo, found.hi
         assert numbers == pytest.approx([p, p_adjusted, *interval], rel=1e-7)
 
 
 def test_twins_and_the_order_of_columns_change_nothing():
-    whole = dict(zip(TABLE, leaderboard_of(TABLE).to_best, strict=True))
+    whole = by_name(TABLE)
     names = ("A", "B", "C", "A again", "C again")
     twice = leaderboard_of({name: TABLE[name[0]] for name in names}).to_best
-    assert (twice[1], twice[2], twice[4]) == (whole["B"], whole["C"], whole["C"])
-    assert twice[3].average.verdict == "identical"
+    assert repr((twice[1], twice[2], twice[4])) == repr((whole["B"], whole["C"], whole["C"]))
+    assert twice[3].verdict == "identical"
     turned = dict(reversed(TABLE.items()))
-    assert dict(zip(turned, leaderboard_of(turned).to_best, strict=True)) == whole
+    assert {name: repr(each) for name, each in by_name(turned).items()} == {
+        name: repr(each) for name, each in whole.items()
+    }
 
 
 def test_worse_for_every_user_is_said_though_the_mean_says_nothing():
@@ -75,40 +82,53 @@ def test_worse_for_every_user_is_said_though_the_mean_says_nothing():
     good = rng.uniform(0.2, 0.5, 29)
     disaster = good + np.append(rng.uniform(0.01, 0.02, 28), 12.0)
     found = leaderboard_of(np.column_stack([good, disaster])).to_best[1]
-    assert found.average.verdict == "not significantly different"
-    assert found.users.verdict == "worse"
-    assert found.counts == SignTest(0, 29, 0)
+    assert found.verdict == NOISE
+    assert (found.users_better, found.users_worse, found.users_alike) == (0, 29, 0)
+    assert found.users_p < 0.01
 
 
 def test_the_leader_and_the_baseline_are_compared_once():
     leader = leaderboard_of(TABLE, baseline=0)
-    assert leader.to_baseline == leader.to_best
+    assert repr([leader.to_baseline[n] for n in (1, 2, 3)]) == repr(
+        [leader.to_best[n] for n in (1, 2, 3)]
+    )
     rng = np.random.default_rng(2)
     for _ in range(30):
         scores = rng.uniform(0.2, 0.5, (15, 1)) + rng.normal([0, 0.01, 0.01, 0.02], 0.012, (15, 4))
         board = leaderboard_of(scores, baseline=3)
         leader = board.leaders[3]
         if leader != 3:
-            assert board.to_baseline[leader] == board.to_best[3].mirrored()
-            assert board.to_baseline[leader].counts.better == board.to_best[3].counts.worse
+            one, other = board.to_baseline[leader], board.to_best[3]
+            assert (one.difference, one.lo, one.hi) == (-other.difference, -other.hi, -other.lo)
+            assert (one.p, one.users_better) == (other.p, other.users_worse)
 
 
 def test_a_bound_that_is_alone_at_its_time_is_compared_with_the_time_before():
-    board = leaderboard_of(TABLE, times=(2, 0, 0, 1), eligible=(False, True, True, False))
-    assert board.leaders == (1, 1, 1, 1)
-    assert board.to_best[0].average.verdict == "better"
-    early = leaderboard_of(TABLE, times=(0, 1, 1, 1), eligible=(False, True, True, True))
+    board = leaderboard_of(TABLE, times=(2, 0, 0, 1), ranks=(2, 0, 0, 2))
+    assert {*board.leaders.values()} == {1}
+    assert board.to_best[0].verdict == "better"
+    early = leaderboard_of(TABLE, times=(0, 1, 1, 1), ranks=(2, 0, 0, 0))
     assert early.leaders[0] == -1
-    assert early.to_best[0].average.verdict == "unknown"
-    assert leaderboard_of(np.full((3, 2), np.nan)).n_users == 0  # who have no score at all
+    assert early.to_best[0].verdict == "unknown"
+
+
+def test_a_model_with_failed_fits_leads_only_where_there_is_no_other():
+    for ranks, leader, verdict in (
+        ((1, 0, 0, 0), 1, "leads"),
+        ((1, 2, 1, 2), 0, "leads"),
+        ((2, 2, 2, 2), 0, "leads"),
+        ((2, 2, 2, 0), 3, "leads"),
+    ):
+        board = leaderboard_of(TABLE, ranks=ranks)
+        assert ({*board.leaders.values()}, board.to_best[leader].verdict) == ({leader}, verdict)
 
 
 def test_means_are_cut_off_at_the_bounds_and_differences_are_not():
     scores = np.array([[0.01, 0.9], [0.02, 0.1], [0.3, 0.8]])
     board = leaderboard_of(scores, bounds=(0.0, 1.0))
     assert (board.lo[0], board.hi[1]) == (0, 1)
-    assert board.to_best[1].average.lo < 0
-    assert board.to_best[1].average.hi > 1
+    assert board.to_best[1].lo < 0
+    assert board.to_best[1].hi > 1
 
 
 def test_runs_carry_their_protocol_or_folder_where_their_names_do_not_tell(make_run):
@@ -184,7 +204,7 @@ def test_estimates_are_those_of_the_saved_scores_and_of_pairs_by_themselves(thre
     verdict = judged(*three)
     saved = [pd.read_parquet(folder / "scores.parquet") for folder in three]
     reviews, losses = saved[0].reviews.to_numpy(), [each.log_loss.to_numpy() for each in saved]
-    for board in verdict.leaderboards:
+    for board in verdict.boards:
         weights = user_weights(reviews, board.weighting)
         assert board.effective == pytest.approx(effective_users(weights))
         for number, own in enumerate(losses):
@@ -193,24 +213,26 @@ def test_estimates_are_those_of_the_saved_scores_and_of_pairs_by_themselves(thre
             expected = estimate.mean, max(estimate.interval()[0], 0), estimate.interval()[1]
             assert found == pytest.approx(expected)
         expected = paired_mean(losses[1], losses[0], weights)
-        assert (board.pairs[1][0], board.pairs[0][1]) == (expected, expected.mirrored())
-        assert board.to_baseline[1].counts == paired_signs(losses[1], losses[0])
-        for one in board.to_best[1:]:
-            for answer, estimate in ((one.average, one.difference), (one.users, one.counts)):
-                assert 0.99 <= answer.level < 1
-                assert (answer.lo, answer.hi) == estimate.interval(answer.level)
+        assert board.difference(1, 0) == expected
+        assert board.difference(0, 1) == expected.mirrored()
+        signs = paired_signs(losses[1], losses[0])
+        assert board.to_baseline[1][6:9] == (signs.better, signs.worse, signs.tied)
+        for place in (1, 2):
+            one, estimate = board.to_best[place], board.difference(place, 0)
+            assert 0.99 <= one.level < 1
+            assert (one.lo, one.hi) == estimate.interval(one.level)
 
 
 def test_one_user_is_compared_review_by_review(make_run):
     folders = [make_run("a", [7]), make_run("b", [7], shift=-4.0)]
     verdict = judged(*folders)
-    (board,) = verdict.leaderboards
+    (board,) = verdict.boards
     mine, other = map(load_predictions, folders)
     gaps = log_losses(other.p, other.recalled) - log_losses(mine.p, mine.recalled)
     expected = clustered_mean(gaps, mine.card, mine.day)
-    assert board.pairs[1][0].interval() == pytest.approx(expected.interval())
-    assert board.pairs[1][0].p_value == pytest.approx(expected.p_value)
-    assert [standing.average.verdict for standing in board.to_best] == ["best", "worse"]
+    assert board.difference(1, 0).interval() == pytest.approx(expected.interval())
+    assert board.difference(1, 0).p_value == pytest.approx(expected.p_value)
+    assert [board.to_best[n].verdict for n in (0, 1)] == ["best", "worse"]
     assert verdict.strata.over == "cards"
 
 
@@ -236,29 +258,19 @@ def without(run, metric, user):
     return replace(run, by_user=replace(run.by_user, values=values))
 
 
-def test_percentages_are_those_of_the_means_over_users_with_the_same_reviews_and_scores(make_run):
-    avg, mine = Run.read(make_run("avg", blur=1, failed=[2])), Run.read(make_run("mine"))
-    other = Run.read(make_run("mine", other_reviews=[1]))
-    avg, mine, other = (
-        entry_of(without(run, "brier", user)) for run, user in ((avg, 3), (mine, 5), (other, 5))
+def test_percentages_are_those_of_the_means_over_users_that_both_have(make_run):
+    avg, mine = (
+        entry_of(without(Run.read(make_run(name, blur=blur)), "brier", user))
+        for name, blur, user in (("avg", 1, 3), ("mine", 0, 5))
     )
-    for run, first in ((mine, 1), (other, 3)):
-        percent = in_percent(run, avg)
-        assert [*percent] == ["log_loss", "brier"]
-        for metric, unknown in (("log_loss", {2}), ("brier", {2, 3, 5})):
-            users = [user for user in range(first, 13) if user not in unknown]
-            ours, theirs = (one.values(metric, users) for one in (run, avg))
-            assert percent[metric] == pytest.approx(100 * (ours.mean() / theirs.mean() - 1))
-    assert in_percent(mine, entry_of(Run.read(make_run("else", [77])))) == {}
-
-
-def test_a_baseline_of_zero_has_no_percentages_and_a_copy_those_of_zero(make_run):
-    avg, mine = Run.read(make_run("avg", blur=1)), Run.read(make_run("mine"))
-    zero = replace(avg, by_user=replace(avg.by_user, values=0 * avg.by_user.values))
-    assert in_percent(entry_of(mine), entry_of(zero)) == {}
-    for users in ([1], [1, 2, 3]):
-        first, again = (read_entry(make_run("a", users, folder=f"{n}{users}")) for n in "ab")
-        assert {*in_percent(again, first).values()} == {0}
+    percent = compare([avg, mine]).percents(mine)
+    assert [*percent] == ["log_loss", "brier"]
+    for metric, unknown in (("log_loss", set()), ("brier", {3, 5})):
+        users = [user for user in range(1, 13) if user not in unknown]
+        ours, theirs = (one.values(metric, users) for one in (mine, avg))
+        assert percent[metric] == pytest.approx(100 * (ours.mean() / theirs.mean() - 1))
+    zero = replace(avg, scores={name: 0 * column for name, column in avg.scores.items()})
+    assert compare([mine, zero]).percents(mine) == {}
 
 
 def test_the_usual_baseline_is_avg_and_no_model_that_knows_the_truth(make_run):

@@ -66,17 +66,25 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     yardstick = read_published(theirs)
     paired = pair([run], yardstick)
     assert (paired.users, pair([], yardstick).users) == (tuple(sizes), (*sizes, 99))
-    assert "(Theirs) do not say which reviews" in paired.notes[0]
+    assert paired.notes[0].startswith("Published: Theirs.")
 
 
-def test_published_models_predict_when_that_is_known_or_stated(tmp_path, transcript):
-    def told_by(model, *stated):
-        stated = dict(word.split("=") for word in stated)
-        when = {key: value or None for key, value in stated.items()}
-        lines = write_lines(tmp_path / f"{model}.jsonl", {1: 10, 2: 10}, [0.3, 0.4], **when)
-        return "".join(f"{run.when}\n" for run in read_published(lines))
-
-    transcript("published_when", told_by)
+@pytest.mark.parametrize(
+    ("model", "stated", "when"),
+    [
+        ("RWKV-P", None, "at_review"),
+        ("RWKV", None, "previous_review"),
+        ("MOVING-AVG", None, "at_review"),
+        ("AVG", None, "previous_review"),
+        ("FSRS-6-recency", None, "previous_review"),
+        ("my-model", None, "unknown"),
+        ("my-model", "imm", "at_review"),
+        ("AVG", "at_review", "at_review"),
+    ],
+)
+def test_published_models_predict_when_that_is_known_or_stated(tmp_path, model, stated, when):
+    lines = write_lines(tmp_path / f"{model}.jsonl", {1: 10, 2: 10}, [0.3, 0.4], when=stated)
+    assert [run.when for run in read_published(lines)] == [when]
 
 
 def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):

@@ -1,71 +1,117 @@
-"""What compare refuses: an error of its own for each, whose words are in a file of texts."""
+"""What compare refuses: an error names the file, the run, the user and what differs."""
 
 import json
 import re
 from dataclasses import replace
 from shutil import copyfile
 
-from cases import refusal
+import pytest
 from commands import write
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import read_entry, with_own_names
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.predictions import SameReviews
 from srs_eval.comparison.published import read_published
-from srs_eval.comparison.restriction import SameReviews
 from srs_eval.comparison.strata import stratify
+from srs_eval.errors import ConfigError
 
+BOTH = 'a rows={"4":[0,100]} | b rows={"4":[30,null],"5":[0,90]}'
+REFUSED = [
+    ('a rows={"4":[null,100]} | b rows={"4":[40,null]}', "b scored other reviews than a of user 4"),
+    (
+        'a rows={"4":[null,100]} | b rows={"4":[40,null]}',
+        "2,340 reviews of 11 users and on at most",
+    ),
+    (
+        "whole | short users=[1,2,3,4] | broken failed=[2]",
+        "short did not score users 5, 6, 7, 8, 9",
+    ),
+    ("whole | short users=[1,2,3,4] | broken failed=[2]", "broken has no scores of user 2: a fit"),
+    ("a failed=[2,5] | b failed=[2]", "a has no scores of user 5"),
+    ("a users=[1] | b users=[2] | intersect=true", "no user for whom all runs scored the same"),
+    (
+        "a | b other_reviews=[4] | intersect=true",
+        "different logs: for user 4 .* different outcomes",
+    ),
+    (f"{BOTH} blur=1 spoiled=another_card | intersect=true", "different cards, first at review 61"),
+    (
+        f"{BOTH} blur=1 spoiled=twice | intersect=true",
+        "1_b/predictions.parquet: .* of user 4 are not",
+    ),
+    (f"{BOTH} blur=1 spoiled=no_p | intersect=true", "1_b/predictions.parquet: cannot be read"),
+    ('a scores={"log_loss":Infinity}', "0_a: log_loss of a user is infinite"),
+    ('a scores={"own":0.9} | metric=own', "metric=own: its better direction is unknown"),
+    ("a | metric=logloss", "metric=logloss: no run has it; there are auc, brier, log_loss"),
+    ("shifted | baseline=shift", "baseline=shift: no unique run .* there are shifted"),
+    ("a fallback=many", "0_a/summary.json: cannot be read"),
+    ("a cut=summary.json", "0_a/summary.json: cannot be read"),
+    ("a cut=scores.parquet", "0_a/scores.parquet: cannot be read"),
+]
 LINE = {"metrics": {"LogLoss": 0.3}, "user": 1, "size": 10}
+LINES = [
+    ({"when": "later"}, "predicts later; expected one of previous_review, day_before, at_review"),
+    *(({"metrics": each}, "cannot be read") for each in ("x", [], [1], {"LogLoss": []})),
+    *(({"user": each}, "expected a number or a name") for each in (None, True, 1.5, [1], {})),
+    ({"user": 1}, "more than one score of the same user"),
+    *(({"size": each}, "a whole number of 1 or more") for each in (None, True, "x", 0, -1, 1.5)),
+    *(({"traits": each}, "cannot be read") for each in (5, [[]])),
+]
 
 
-def runs_of(*folders):
-    return with_own_names(map(read_entry, folders))
+@pytest.mark.parametrize(("words", "said"), REFUSED)
+def test_runs_that_cannot_be_compared_are_refused(runs_in_words, words, said):
+    folders, options = runs_in_words(*words.split())
+    with pytest.raises(ConfigError) as error:
+        compare([read_entry(folder) for folder in folders], **options)
+    assert re.search(said, str(error.value).replace("\\", "/")), error.value
 
 
-def beside_published(folders, *, names, own=()):
-    """Pair a run with published ones, which differ in the size of a user, or take them for own."""
-    run = read_entry(folders[0])
+@pytest.mark.parametrize(("second", "said"), LINES)
+def test_published_lines_that_cannot_be_read_are_refused(tmp_path, second, said):
+    file = tmp_path / "lines" / "Model.jsonl"
+    text = f"{json.dumps(LINE)}\n{json.dumps({**LINE, 'user': 2, **second})}"
+    write(tmp_path, {"lines/Model.jsonl": text})
+    with pytest.raises(ConfigError, match=re.escape(str(file))) as error:
+        read_published(file.parent)
+    assert said in str(error.value)
+    write(tmp_path, {"lines/Model.jsonl": text[:-20]})
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_published(file)
+
+
+def test_paths_without_runs_are_refused_together_and_a_run_that_is_there_twice(make_run):
+    folder = make_run("a")
+    with pytest.raises(ConfigError, match="no such file") as error:
+        read_runs([folder / "no", folder / "none"])
+    assert len(str(error.value).splitlines()) == 2
+    with pytest.raises(ConfigError, match="more than once: a"):
+        with_own_names(2 * [read_entry(folder)])
+
+
+def test_published_runs_differ_by_the_number_of_reviews(make_run):
+    run = read_entry(make_run("own"))
     other = {"rows": dict.fromkeys(run.rows, ""), "reviews": {**run.reviews, 3: 17}}
-    made = [replace(run, name=name, **other) for name in (*names, *own)]
-    return pair([run, *made]) if own else pair([run], made)
+    published = [replace(run, name=name, **other) for name in "xyz"]
+    with pytest.raises(ConfigError, match=r"x scored other .* user 3: 17 and 120 .* by number"):
+        pair([run], published)
+    with pytest.raises(ConfigError, match=r"own scored other .* user 3: 120 and 17 .* by number"):
+        pair([run, *published])
 
 
-def predictions_of(folders, *, of, user=None, metric="brier"):
-    """Read a run that has the predictions of another, the last."""
-    *folders, other = folders
-    copyfile(other / "predictions.parquet", folders[of] / "predictions.parquet")
-    return SameReviews(runs_of(*folders)).read(user) if user else strata_of(folders, metric=metric)
-
-
-def strata_of(folders, *, metric):
-    return stratify(pair(runs_of(*folders)), 0, metric)
-
-
-CALLS = {
-    "compare": lambda folders, **options: compare(runs_of(*folders), **options),
-    "pair": lambda folders, **options: pair(runs_of(*folders), **options),
-    "paths": lambda folders, names: read_runs([folders[0] / name for name in names]),
-    "predictions_of": predictions_of,
-    "published": beside_published,
-    "strata": strata_of,
-    "twice": lambda folders: with_own_names(2 * [read_entry(folders[0])]),
-}
-
-
-def test_each_is_refused_in_the_words_of_the_file(runs_in_words, tmp_path, transcript):
-    def lines(_, *, models=(), cut=0, **second):
-        file = tmp_path / "lines" / "Model.jsonl"
-        text = f"{json.dumps(LINE)}\n{json.dumps({**LINE, 'user': 2, **second})}"
-        write(tmp_path, {"lines/Model.jsonl": text[: len(text) - cut]})
-        return read_published(file.parent if cut else file, models)
-
-    def told_by(what, *words):
-        folders, options = runs_in_words(*words)
-        calls = {**CALLS, "lines": lines}
-        text = refusal(lambda: calls[what](folders, **options))
-        of_others = "ArrowInvalid|JSON|TypeError|ValidationError|ValueError: (setting|could)"
-        text = re.sub(rf"\(({of_others}).*\)", "(…)", text.replace("\\", "/"))
-        return re.sub(r"/\d+/", "/", text)
-
-    transcript("comparison_refusals", told_by)
+def test_predictions_of_another_run_are_refused(make_run):
+    users = [1, 2, 3]
+    folders = [make_run(name, users, blur=n) for n, name in enumerate(("a", "b", "c"))]
+    for other in (folders[2], make_run("d", users, other_reviews=[1])):
+        for place in (0, 1):
+            runs = [read_entry(folder) for folder in folders[:2]]
+            before = (folders[place] / "predictions.parquet").read_bytes()
+            copyfile(other / "predictions.parquet", folders[place] / "predictions.parquet")
+            for read in (
+                SameReviews(runs).read,
+                lambda _, runs=runs: stratify(pair(runs), 0, "brier"),
+            ):
+                with pytest.raises(ConfigError, match="different runs"):
+                    read(1)
+            (folders[place] / "predictions.parquet").write_bytes(before)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from srs_eval.comparison.entry import Entry
-from srs_eval.comparison.remarks import at_retention, mean_of, warnings, worse_than_a_constant
+from srs_eval.comparison.remarks import warnings
+from srs_eval.comparison.standings import mean_of
 from srs_eval.metrics.summary import MetricSummary
 from srs_eval.runs.summary import Summary
 
 NAN = math.nan
-BIAS = "threshold_bias_at_0_9"
 
 
 def entry_with(name="ours", reviews=200, **scores):
@@ -61,29 +61,6 @@ def test_a_model_that_reads_the_outcome_is_asked_whether_it_does():
         assert bool(warnings(replace(CHEAT, facts=facts), [0])) == is_said
     for reviews, is_said in ((99, False), (100, True)):
         assert bool(warnings(replace(CHEAT, reviews={0: reviews}), [0])) == is_said
-
-
-def test_models_that_a_constant_beats_are_named_together():
-    ratios = {"good": [0.9, 0.9], "bad": [1.5, 0.7], "worse": [2.0, 3.34]}
-    entries = [entry_with(name, normalized_entropy=ratio) for name, ratio in ratios.items()]
-    (said,) = worse_than_a_constant(entries, [0, 1])
-    assert "bad (110.0 % of its log loss, not clearly)" in said
-    assert "good" not in said
-    (of_one,) = worse_than_a_constant([OF_ONE], [0])
-    assert of_one.endswith("ours (120.0 % of its log loss)")
-    assert list(worse_than_a_constant(entries[:1], [0, 1])) == []
-
-
-def test_the_bias_near_the_default_retention_is_said_in_percentage_points():
-    users = [*range(4)]
-    (said,) = at_retention(entry_with(**{BIAS: [-0.02, -0.03, -0.025, NAN]}), users)
-    assert "88 to 92 %, it predicts 2.5 percentage points less" in said
-    assert said.endswith("over 3 of 4 users")
-    (unsure,) = at_retention(entry_with(**{BIAS: [0.02, -0.01]}), [0, 1])
-    assert "0.5 percentage points more than are recalled, not clearly" in unsure
-    (never,) = at_retention(entry_with(**{BIAS: [NAN]}), [0])
-    assert never == "ours predicts 88 to 92 % for no review"
-    assert list(at_retention(CHEAT, [0])) == []
 
 
 def test_of_a_single_user_the_interval_of_the_run_counts_if_it_is_of_these_reviews():

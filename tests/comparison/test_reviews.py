@@ -7,12 +7,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
-from srs_eval.comparison.report.files import as_json, markdown
-from srs_eval.comparison.verdict import Verdict
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import read_entry, with_own_names
+from srs_eval.comparison.files import as_json
 from srs_eval.comparison.pairing import pair
+from srs_eval.comparison.report import page
+from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.metrics.bootstrap import sample_of
 from srs_eval.metrics.means import ratio_of_sums
@@ -85,19 +86,17 @@ def test_scores_are_those_of_the_merged_files(overlapping, metric):
 
 def test_outputs_say_what_was_compared_and_strata_are_of_it_too(overlapping):
     runs, common = [read_entry(folder) for folder in overlapping], merged(*overlapping)
-    verdict = Verdict(intersected(*overlapping), "log_loss", "lower")
+    verdict = Standings(intersected(*overlapping), "log_loss", "lower")
     most = sum(max(run.reviews[user] for run in runs) for user in verdict.users)
-    said = (
-        f"Restricted to {len(common):,} of {most:,} reviews of 12 of 12 users that runs scored: "
-        "those that all runs scored; scores of 2 users were computed anew from saved predictions"
-    )
-    assert as_json(verdict)["notes"] == [said]
+    (note,) = as_json(verdict)["notes"]
+    assert f"{len(common):,} of {most:,} reviews, 12 of 12 users; 2 users" in note
     assert as_json(verdict)["reviews"] == len(common)
-    (strata,) = [part for fact, part in verdict.strata.facts if fact.name == "lapses"]
-    assert sum(stratum.n_reviews for stratum in strata) == len(common)
+    frame = verdict.strata.frame
+    strata = frame[(frame.fact == "lapses") & (frame.run == "b")]
+    assert strata.reviews.sum() == len(common)
     losses = [np.log(np.abs(common[p] + common.recalled - 1)) for p in ("p0", "p1")]
     size = common.groupby("user").row.transform("size")
-    gap = sum(stratum.gap[1] * stratum.share for stratum in strata)
+    gap = (strata.difference * strata.share).sum()
     assert gap == pytest.approx(((losses[0] - losses[1]) / size).sum() / 12)
 
 
@@ -146,28 +145,30 @@ def test_strata_hold_the_reviews_of_their_names_and_add_up(make_run, users, base
     table["gap"] = (other.p - other.recalled) ** 2 - (table.p - table.recalled) ** 2
     table["size"] = table.groupby("user").row.transform("size")
     cluster = "user" if len(users) > 1 else "card"
-    assert [fact.name for fact, _ in found.facts] == [
-        fact.name for fact in FACTS if fact.name != "size" or len(users) > 1
+    frame = found.frame[found.frame.run == "ab"[1 - baseline]]
+    assert [*dict.fromkeys(frame.fact)] == [
+        fact for fact in FACTS if fact != "size" or len(users) > 1
     ]
     of_users = [
         um_plus(one.p.to_numpy(), two.p.to_numpy(), one.recalled.to_numpy())
         for (_, one), (_, two) in zip(table.groupby("user"), other.groupby("user"), strict=True)
     ]
-    mean, lo, hi = found.um_plus_of(baseline, 1 - baseline)
+    of_runs = found.um_plus.set_index(["run", "other"])
+    mean, lo, hi = of_runs.loc[("ab"[baseline], "ab"[1 - baseline])]
     assert mean == pytest.approx(np.mean(of_users))
     assert np.isnan(lo) if len(users) == 1 else lo < mean < hi
-    for fact, strata in found.facts:
-        assert sum(stratum.n_reviews for stratum in strata) == len(table)
-        for stratum in strata:
+    for fact, strata in frame.groupby("fact"):
+        assert strata.reviews.sum() == len(table)
+        for stratum in strata.itertuples():
             low, high = bounds(stratum.label)
-            inside = (low <= table[fact.name]) & (table[fact.name] < high)
+            inside = (low <= table[fact]) & (table[fact] < high)
             weighted = pd.DataFrame({"above": table.gap * inside, "below": 1.0 * inside})
             sums = weighted.div(table["size"], axis=0).groupby(table[cluster]).sum()
             expected = ratio_of_sums(sums.above.to_numpy(), sums.below.to_numpy(), size=1.0)
-            assert stratum.n_reviews == inside.sum()
-            assert stratum.n_clusters == (sums.below > 0).sum()
+            assert stratum.reviews == inside.sum()
+            assert stratum.clusters == (sums.below > 0).sum()
             assert stratum.share == pytest.approx(sums.below.sum() / len(users))
-            shown = [float(of[1 - baseline]) for of in (stratum.gap, stratum.lo, stratum.hi)]
+            shown = stratum.difference, stratum.lo, stratum.hi
             assert shown == pytest.approx([expected.mean, *expected.interval()], nan_ok=True)
 
 
@@ -179,9 +180,9 @@ def test_many_users_are_sampled_by_name_and_outputs_say_so(two, monkeypatch):
     assert few == [user for user in verdict.users if user in sample_of(verdict.users[::-1], 2)]
     assert verdict.strata.sample == f"2 of {len(verdict.users)} users"
     alone = stratify(pair(verdict.runs, users=few), 0, "log_loss")
-    assert repr(verdict.strata.facts) == repr(alone.facts)
+    pd.testing.assert_frame_equal(verdict.strata.frame, alone.frame)
     assert verdict.strata.sample == as_json(verdict)["where"]["sample"]
-    assert verdict.strata.sample in markdown(verdict)
+    assert verdict.strata.sample in page(verdict)
 
 
 def test_neither_order_nor_precision_of_rows_nor_row_groups_matter(two):
@@ -193,6 +194,5 @@ def test_neither_order_nor_precision_of_rows_nor_row_groups_matter(two):
         table = table.set_column(place, "p", table["p"].cast("float32"))
         shuffled = table.take(np.random.default_rng(0).permutation(len(table)))
         pq.write_table(shuffled if folder == two[1] else table, file, row_group_size=77)
-    for (_, one), (_, other) in zip(before.facts, strata_of(two).facts, strict=True):
-        for a, b in zip(one, other, strict=True):
-            np.testing.assert_allclose(a.gap, b.gap, atol=1e-6)
+    after = strata_of(two)
+    np.testing.assert_allclose(before.frame.difference, after.frame.difference, atol=1e-6)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import stdtrit
 from scipy.stats import binomtest
 
-from srs_eval.comparison.by_users import superiority_matrix
+from srs_eval.comparison.standings import superiority_matrix
 from srs_eval.metrics.bootstrap import cluster_counts
 from srs_eval.metrics.means import (
     Estimate,

@@ -1,0 +1,188 @@
+"""The answer claims no more than the intervals, and the files lie where they are looked for."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+from commands import process
+
+from srs_eval.comparison.answer import headline, sentence, table, terminal
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import read_entry
+from srs_eval.comparison.files import as_json, latex, markdown
+from srs_eval.comparison.report import page
+from srs_eval.comparison.sweep import compare_jobs
+
+TWO = ("a", "|", "b", "blur=1")
+
+
+def standings_of(*folders, **options):
+    return compare([read_entry(folder) for folder in folders], **options)
+
+
+@pytest.fixture
+def told(runs_in_words):
+    """Return the standings of runs in words: see `runs_in_words`."""
+    return lambda words: standings_of(*runs_in_words(*words.split())[0])
+
+
+def test_a_model_leads_by_how_much_or_that_can_be_noise(told):
+    said, doubt = headline(told("avg blur=2 | ours | close blur=0.1"))
+    assert re.fullmatch(r"ours leads: log loss 0\.\d{4}, \d+ % below each user's average\.", said)
+    assert doubt == "Not clearly worse: close."
+    said, doubt = headline(told("avg blur=2 | ours"))
+    assert (said.split(":")[0], doubt) == ("ours predicts best", "All others are clearly worse.")
+    said, doubt = headline(told("avg blur=0.1 | ours | close blur=0.15"))
+    assert (said.split(":")[0], doubt) == (
+        "ours leads",
+        "That can be noise. close is not clearly worse.",
+    )
+
+
+def test_where_the_average_leads_no_model_is_better(told):
+    said, doubt = headline(told("avg | other blur=2"))
+    assert said.startswith("No model is better than each user's average (avg, log loss 0.")
+    assert doubt == "All others are clearly worse."
+    assert headline(told("avg | other blur=0.2"))[1] == "Not clearly worse: other."
+    said, _ = headline(told("avg blur=0.1 | other blur=2 | mine failed=[] fits=60 failed=1"))
+    assert said.startswith("Apart from mine, no model is better")
+
+
+def test_no_bound_and_no_model_with_failed_fits_leads(told):
+    found = told("avg blur=1 | oracle sees_truth=true | seen in_sample=true | ours blur=0.5")
+    assert sentence(found).startswith("ours ")
+    assert "no model here may lead" in sentence(
+        told("oracle sees_truth=true | seen in_sample=true")
+    )
+
+
+def test_each_time_of_prediction_has_a_leader_and_a_column_where_it_differs(told):
+    found = told("avg blur=1 | ours | late blur=0.1 when=at_review")
+    said = sentence(found)
+    assert said.startswith("Predicted at the card's previous review, ours ")
+    assert "Predicted at the review, late: " in said
+    assert "when" in table(found).headers
+    oracle = told("avg blur=1 | ours | oracle blur=0.1 when=at_review sees_truth=true")
+    assert "when" not in table(oracle).headers
+
+
+def test_few_answers_have_a_sentence_and_no_table(told, page_without_images):
+    found = told('a users=[1] rows={"1":[0,60]} | b users=[1] rows={"1":[0,60]} blur=1')
+    assert sentence(found).startswith("Too few answers to tell: 60 scored, ")
+    for form in (terminal, markdown, latex, page):
+        assert not re.search(r"0\.\d{4}", form(found)), form.__name__
+    assert len(as_json(found)["leaderboard"]) == 2
+
+
+def test_the_terminal_shows_ten_models_in_25_lines_of_80_columns(told):
+    names = [f"a_model_with_a_very_long_name_and_{'arguments_' * 3}{n}" for n in range(9)]
+    found = told(
+        " | ".join(["avg blur=0.1", *(f"{name} blur=0.{n}" for n, name in enumerate(names))])
+    )
+    lines = terminal(found).splitlines()
+    assert len(lines) <= 23  # and two for the report and for MLflow
+    assert max(map(len, lines)) <= 80
+
+
+def test_every_output_has_the_notes(runs_in_words, page_without_images):
+    folders, _ = runs_in_words(*TWO, "fits=15", "fallback=14", "folder=first", "copy=copy")
+    found, alone = standings_of(*folders), standings_of(*runs_in_words(*TWO)[0])
+    note = "b (copy) makes the same predictions as b (first); both count as one"
+    for form in (terminal, markdown, latex, page):
+        assert note in " ".join(form(found).replace("\\", "").split()), form.__name__
+    assert [repr(found.board.to_best[n]) for n in (0, 1)] == [
+        repr(alone.board.to_best[n]) for n in (0, 1)
+    ]
+    rows = as_json(found)["leaderboard"]
+    twin, copy = (row for row in rows if "b " in row["run"] and row["weighting"] == "users")
+    assert {name for name in twin if repr(copy[name]) != repr(twin[name])} == {
+        "run",
+        "identical_to",
+    }
+    assert copy["identical_to"] == twin["run"] == "b (first)"
+    assert (twin["fits"], twin["fallback"], rows[0]["fits"]) == (15, 14, None)
+
+
+def test_the_page_folds_its_details_and_says_little_at_first(make_run):
+    folders = [make_run(name, blur=n / 3) for n, name in enumerate(("avg", "ours", "b", "c"))]
+    text = page(standings_of(*folders), command="compare a b")
+    at_first = re.sub(r"<(head|style|details)\b.*?</\1>", "", text, flags=re.DOTALL)
+    assert len(re.sub("<[^>]*>", " ", at_first).split()) < 900
+    assert at_first.count("<svg") == 2
+    for what in ("Every pair", "Where they differ", "Each user", "How this is computed"):
+        assert f"<details><summary>{what}" in text
+    assert not re.search(r"\bnan\b", text)
+
+
+def test_the_files_of_a_sweep_lie_beside_its_jobs_unless_they_cannot_be_compared(
+    runs_in_words, page_without_images, tmp_path
+):
+    folders, _ = runs_in_words(*TWO)
+    (found,) = compare_jobs(folders[::-1], tmp_path / "sweep", command="")
+    assert not found.problem
+    assert found.table["run"].tolist()[:2] == ["a", "b"]
+    assert {file.parent for file in found.files} == {tmp_path / "sweep"}
+    assert found.page == tmp_path / "sweep" / "report.html"
+    (folders[1] / "scores.parquet").write_bytes(b"damaged")
+    (found,) = compare_jobs(folders, tmp_path / "sweep", command="")
+    assert "1_b/scores.parquet: cannot be read" in found.problem.replace("\\", "/")
+    assert (found.text, found.files, len(found.table)) == ("", [], 0)
+
+
+def test_jobs_are_compared_in_groups_that_scored_the_same_reviews(
+    runs_in_words, page_without_images, tmp_path
+):
+    def models(words):
+        reports = compare_jobs(runs_in_words(*words.split())[0], tmp_path / "sweep", command="")
+        return [sorted({*each.table.run}) for each in reports]
+
+    assert models("a | b failed=[3]") == [["a", "b"]]
+    assert models("a | b data=other") == [["a"], ["b"]]
+    assert models("a | b | few users=[1,2,3]") == [["a", "b"]]
+
+
+def test_a_choice_by_test_rows_is_warned_of(told):
+    def warned(words):
+        notes = as_json(told(words))["notes"]
+        return [note.partition(" were")[0] for note in notes if "same test reviews" in note]
+
+    settings = "a algo=hlr | b algo=hlr blur=1 | avg algo=avg"
+    assert warned(settings) == ["2 settings of hlr"]
+    assert warned(f"{settings} | c algo=hlr shift=1") == ["3 settings of hlr"]
+    for apart in ("is_validation=true", "in_sample=true", "protocol=prequential"):
+        assert warned(f"a algo=hlr | b algo=hlr blur=1 {apart}") == []
+
+
+def test_the_bias_at_retention_says_over_how_many_users_it_is(make_run, told):
+    name = "threshold_bias_at_0_9"
+    scores = [f'users=[1,2] scores={{"{name}":{value}}}' for value in ("[0.02,NaN]", "NaN")]
+    found = told(f"a {scores[0]} | b {scores[1]} blur=1")
+    first, second, *_ = as_json(found)["leaderboard"]
+    assert (first[name], first[f"{name}_users"], second[f"{name}_users"]) == (0.02, 1, 0)
+    assert np.isnan(second[name])
+    assert standings_of(make_run("bare", [1, 2])).bias is None
+
+
+def test_predictions_are_not_read_for_the_answer_of_several_users(runs_in_words):
+    folders, _ = runs_in_words(*TWO)
+    for folder in folders:
+        (folder / "predictions.parquet").write_bytes(b"damaged")
+    assert terminal(standings_of(*folders))
+
+
+@pytest.mark.slow
+def test_the_table_compiles_and_fits_the_page(told, tmp_path):
+    compiler = shutil.which("pdflatex")
+    if compiler is None:
+        pytest.skip("needs pdflatex: apt-get install texlive-latex-recommended")
+    text = latex(told(" ".join(TWO)))
+    (tmp_path / "comparison.tex").write_text(text)
+    packages, *_ = text.removeprefix("% needs ").splitlines()
+    document = ["\\documentclass{article}", packages, "\\begin{document}"]
+    document += ["\\input{comparison}", "\\end{document}"]
+    (tmp_path / "main.tex").write_text("\n".join(document))
+    words = [compiler, "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
+    done = process(words, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "Overfull" not in done.stdout

@@ -1,0 +1,169 @@
+"""Every number of the frame is what its name says, and every number printed is one of the frame.
+
+What a number should be is computed here from the scores, by loops.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from srs_eval.comparison.answer import terminal, verdict
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.files import JSON, as_json, csv_text, latex, markdown, write_files
+from srs_eval.comparison.leaderboard import NOISE
+from srs_eval.runs.summary import Summary
+
+RUNS = ("ann", "bob", "cleo", "dan", "eve")
+TIMES = ("previous_review", "day_before", "at_review")
+SIGNS = {"log_loss": 1, "auc": -1, "mbe": 1}
+WEIGHTS = {"users": np.ones_like, "reviews": np.asarray, "log_reviews": np.log}
+BIAS = "threshold_bias_at_0_9"
+
+
+class Random:
+    """A random comparison by a metric, and the scores it was made of."""
+
+    def __init__(self, seed, metric):
+        rng = np.random.default_rng(seed)
+        users = [*(f"user{n}" for n in rng.permutation(17)), *rng.permutation(9).tolist()]
+        size = len(users), len(RUNS)
+        level = rng.uniform(0.2, 0.6, (len(users), 1)) + rng.normal(0, 0.02, len(RUNS))
+        scores = {name: level + rng.normal(0, 0.03, size) for name in (*SIGNS, "smece", BIAS)}
+        scores["mbe"] *= rng.choice([-1, 1], size)
+        column = scores[metric] = np.round(scores[metric], 2)  # some users are alike
+        if seed % 2:
+            column[:, 1], column[:, 2] = column[:, 0], column[:, 3] + 1e-6
+        column[rng.integers(len(users)), rng.integers(len(RUNS))] = math.nan
+        sizes = rng.integers(10, 9_000, len(users))
+        runs = [
+            Entry(
+                name=name,
+                place=Path(name),
+                rows=dict.fromkeys(users, "rows"),
+                reviews=dict(zip(users, sizes.tolist(), strict=True)),
+                scores={key: each[:, n] for key, each in scores.items()},
+                facts=Summary(
+                    *(name, name, "data", "protocol"),
+                    when=TIMES[rng.integers(1 + seed % 3)],
+                    sees_truth=n == 4,
+                    fits=9,
+                    failed=int(n == 3),
+                ),
+            )
+            for n, name in enumerate(RUNS)
+        ]
+        self.standings = compare(runs, metric=metric, baseline="bob")
+        self.metric, self.sign = metric, SIGNS[metric]
+        known = ~np.isnan(column).any(axis=1)
+        self.values, self.sizes = (abs(column) if metric == "mbe" else column)[known], sizes[known]
+
+    def mean(self, run, weighting):
+        weights = WEIGHTS[weighting](self.sizes.astype(float))
+        return float((self.values[:, run] * weights).sum() / weights.sum())
+
+    def counts(self, run, other):
+        """Users for whom a run is better than another, worse, and the same."""
+        gains = [self.sign * (row[other] - row[run]) for row in self.values.tolist()]
+        return sum(g > 0 for g in gains), sum(g < 0 for g in gains), sum(g == 0 for g in gains)
+
+
+@pytest.fixture(params=[*enumerate([*SIGNS] * 3)], ids=str)
+def random(request):
+    return Random(*request.param)
+
+
+def test_every_number_of_the_frame_is_what_its_name_says(random):
+    frame = random.standings.frame
+    assert len(frame) == len(RUNS) * len(WEIGHTS)
+    for row in frame.itertuples():
+        run = RUNS.index(row.run)
+        assert row.mean == pytest.approx(random.mean(run, row.weighting))
+        assert row.lo < row.mean < row.hi
+        weights = WEIGHTS[row.weighting](random.sizes.astype(float))
+        assert row.n_effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+        same = frame[(frame.weighting == row.weighting) & (frame.when == row.when)]
+        leader = next(iter(same.run[same.to_best_verdict.isin(["best", "leads"])]), None)
+        for to, other in (("best", leader), ("baseline", "bob")):
+            if other is None or other == row.run:
+                continue
+            other = RUNS.index(other)
+            assert getattr(row, f"to_{to}") == pytest.approx(
+                row.mean - random.mean(other, row.weighting)
+            )
+            users = [getattr(row, f"to_{to}_users_{n}") for n in ("better", "worse", "alike")]
+            assert tuple(users) == random.counts(run, other)
+            lo, hi, p, said = (getattr(row, f"to_{to}_{n}") for n in ("lo", "hi", "p", "verdict"))
+            differs = said in ("better", "worse")
+            assert differs or said in (NOISE, "identical")
+            assert differs == (p < 0.01) == (lo > 0 or hi < 0) or said == "identical"
+            if differs:
+                assert (said == "worse") == (random.sign * getattr(row, f"to_{to}") > 0)
+
+
+def test_no_model_leads_that_knows_the_truth_or_has_failed_fits(random):
+    frame = random.standings.frame
+    leads = frame.run[frame.to_best_verdict.isin(["best", "leads"])]
+    assert not {"dan", "eve"} & {*leads}
+    for _, board in frame.groupby(["weighting", "when"], sort=False):
+        assert all(a <= b for a, b in pairwise(random.sign * board["mean"]))
+
+
+def test_json_read_back_has_the_frame_and_every_pair(random, tmp_path):
+    write_files(random.standings, tmp_path)
+    saved = json.loads((tmp_path / JSON).read_text(encoding="utf-8"))
+    frame = random.standings.frame
+    again = pd.DataFrame(saved["leaderboard"]).replace({None: np.nan})
+    pd.testing.assert_frame_equal(again, frame, check_dtype=False)
+    for a, run in enumerate(RUNS):
+        better = [random.counts(a, b) for b in range(len(RUNS))]
+        shares = [(wins + same / 2) / len(random.values) for wins, _, same in better]
+        assert saved["superiority"][run] == pytest.approx(shares)
+    assert len(saved["pairs"]) == len(WEIGHTS) * len(RUNS) * (len(RUNS) - 1) / 2
+    for pair in saved["pairs"]:
+        run, other = (RUNS.index(pair[name]) for name in ("run", "other"))
+        means = [random.mean(n, pair["weighting"]) for n in (run, other)]
+        assert pair["difference"] == pytest.approx(means[0] - means[1])
+        assert pair["lo"] <= pair["difference"] <= pair["hi"]
+
+
+def test_every_number_printed_is_one_of_the_frame(random):
+    frame = random.standings.frame
+    rows = frame[frame.weighting == "users"]
+    columns = [rows[name] for name in ("mean", "to_best", "to_best_lo", "to_best_hi")]
+    known = np.concatenate([*columns, 100 * rows[BIAS], rows.to_baseline_percent.abs(), [0.1]])
+    for form in (terminal, markdown, latex):
+        text = form(random.standings)
+        body = [line for line in text.splitlines() if any(f"{name} " in line for name in RUNS)]
+        printed = re.findall(r"(?<![\w.])[-+]?\d+\.\d+", "\n".join(body))
+        assert len(printed) >= 2 * len(RUNS), form.__name__
+        for number in printed:
+            rounding = 0.5 * 10.0 ** -len(number.partition(".")[2])
+            gap = np.nanmin(abs(known - float(number)))
+            assert gap <= rounding * (1 + 1e-6), (form.__name__, number)
+    table = list(csv.DictReader(io.StringIO(csv_text(random.standings))))
+    for written, (_, row) in zip(table, frame.iterrows(), strict=True):
+        for name, value in row.items():
+            if isinstance(value, float):
+                assert written[name] == ("" if math.isnan(value) else written[name])
+                assert math.isnan(value) or float(written[name]) == value
+            else:
+                assert written[name] == str(value)
+
+
+def test_every_verdict_printed_is_that_of_the_frame(random):
+    frame = random.standings.frame
+    lines = terminal(random.standings).splitlines()
+    for _, row in frame[frame.weighting == "users"].iterrows():
+        (line,) = [line for line in lines if re.match(rf"{row.run}( [§†]+)?  ", line)]
+        assert verdict(row) in line
+        assert len(line) <= 80
+    assert as_json(random.standings)["verdict"].split()[0] not in ("dan", "eve")
