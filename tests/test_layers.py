@@ -19,7 +19,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # Imports inside functions: each of these keeps something quick that need not wait.
 MAY_IMPORT_LATE = """
     algorithms/half_life/hlr.py api/comparing.py api/evaluating.py api/result.py api/show.py
-    collection/command.py comparison/leaderboard.py comparison/sweep.py metrics/score.py
+    collection/command.py comparison/files.py metrics/score.py
     __main__.py runs/callbacks.py runs/cli.py runs/commands.py runs/compute.py runs/config.py
     runs/drawing.py runs/evaluation.py runs/job.py runs/mlflow_model.py
     runs/mlflow_store.py runs/tracking.py runs/words.py

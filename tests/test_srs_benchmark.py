@@ -105,7 +105,7 @@ def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys
     file = tmp_path / "one.jsonl"
     assert export([str(folder), "to=srs_benchmark", f"out={file}"]) == 0
     (again,) = read_published(file)
-    assert (again.traits, again.is_eligible) == (("sees_truth",), False)
+    assert (again.traits, again.is_apart) == (("sees_truth",), True)
 
 
 # Files in the tables of September 2026, and some of 2025.

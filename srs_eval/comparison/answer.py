@@ -89,8 +89,7 @@ def _answer(standings: Standings, leader: int, group: Sequence[int]) -> tuple[st
 def _gain(standings: Standings, leader: int) -> str:
     """Say how far a leader is from the baseline."""
     base = standings.runs[standings.baseline]
-    row = users_frame(standings).loc[standings.runs[leader].name]
-    gap = row.to_baseline_percent
+    gap = users_frame(standings).to_baseline_percent.to_dict()[standings.runs[leader].name]
     if leader == standings.baseline or math.isnan(gap):
         return ""
     side = "below" if gap < 0 else "above"

@@ -89,7 +89,7 @@ class Leaderboard:
     @cached_property
     def order(self) -> tuple[int, ...]:
         """Models by the time of their predictions, then the best first; without a score last."""
-        return tuple(np.lexsort((self.rules.sign * self.mean, self.rules.times)).tolist())
+        return tuple(np.lexsort((self.rules.sign * self.mean, np.array(self.rules.times))).tolist())
 
     @cached_property
     def leaders(self) -> dict[int, int]:

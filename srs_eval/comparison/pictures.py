@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import StringIO
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -22,7 +23,7 @@ from srs_eval.comparison.answer import users_frame, verdict, words
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.words import number, signed
-from srs_eval.data.reviews import FloatArray, User
+from srs_eval.data.reviews import User
 from srs_eval.metrics.pooled import FineCounts, fine_counts
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.tally import Tally
@@ -40,7 +41,7 @@ _VARIABLES = {_INK: "text", _MUTED: "muted", _LINE: "line"} | {
     _GREY: "muted",
 }
 _COLOURS = {"worse": _RED, "better": _GREEN, "bound": _GREY, "leads": _BLUE, "best": _BLUE}
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "srs_eval",
     "font.family": ["DejaVu Sans"],
@@ -92,7 +93,7 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
         side.spines[["left", "right", "top"]].set_visible(False)
         side.tick_params(length=0)
         for text, colour, middle in zip(side.get_yticklabels(), colours, ends[:, 2], strict=True):
-            text.set_weight("bold" if np.isnan(middle) else "normal")
+            text.set_fontweight("bold" if np.isnan(middle) else "normal")
             text.set_color(_INK if side is axes else colour)
     axes.set_xlim(low - margin, high + margin)
     axes.set_xlabel(f"{words(standings.metric)} above the leader's")
@@ -139,9 +140,10 @@ def _curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
         colour = _BLUE if name == leader else _GREY
         curve = reliability_of(reviews, points=_POINTS)
         nearby = curve.n * curve.density * 2 * np.sqrt(np.pi) * curve.sigma
-        seen: FloatArray = np.isfinite(curve.observed) & (nearby >= min(_FEWEST, curve.n / 15))
+        seen = np.isfinite(curve.observed) & (nearby >= min(_FEWEST, curve.n / 15))
         seen &= curve.hi - curve.lo < _WIDEST
-        grid, band = curve.p_grid[seen], {"color": colour, "lw": 0}
+        grid = curve.p_grid[seen]
+        band: dict[str, Any] = {"color": colour, "lw": 0}
         axes.fill_between(grid, curve.lo[seen], curve.hi[seen], alpha=0.2, **band)
         label = short_name(name, _LONGEST_NAME)
         axes.plot(grid, curve.observed[seen], color=colour, lw=2.2, label=label, zorder=3)
@@ -152,7 +154,12 @@ def _curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2, "frameon": False}
+    place: dict[str, Any] = {
+        "loc": "lower left",
+        "bbox_to_anchor": (0, 1),
+        "ncols": 2,
+        "frameon": False,
+    }
     axes.legend(**place, borderpad=0.2, borderaxespad=0, handlelength=1.4, reverse=True)
     axes.spines[["right", "top"]].set_visible(False)
     axes.tick_params(length=0)

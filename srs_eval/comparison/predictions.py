@@ -71,7 +71,7 @@ class OwnPredictions:
 
     def read(self, user: User) -> Predictions:
         """Return the predictions of one user, whose scores may be of some of them."""
-        predictions = self._run and self._run.predictions(user, curves=False)
+        predictions = None if self._run is None else self._run.predictions(user, curves=False)
         if predictions is None:
             raise self.not_its_own(user)
         return predictions

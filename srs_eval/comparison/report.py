@@ -173,17 +173,17 @@ def _strata(standings: Standings, strata: Strata) -> Iterator[Part]:
         for name, of_run in rows.groupby("run", sort=False):
             bounds = of_run[["difference", "lo", "hi"]].to_numpy()
             cells.append([name, *(f"{signed(m)} {interval(lo, hi, 3)}" for m, lo, hi in bounds)])
-        tables.append(Table(["model", *labels.label], cells, title=FACTS[fact][0]))
+        tables.append(Table(["model", *labels.label], cells, title=FACTS[str(fact)][0]))
     yield Part("Where they differ", [line], tables)
     wide = strata.um_plus.pivot_table("mean", "run", "other", sort=False)
     names = list(wide.index)
-    rows = [[run, *wide.loc[run].reindex(names).map(number)] for run in names]
+    cells = [[run, *wide.loc[run].reindex(names).map(number)] for run in names]
     line = (
         "UM+: mean prediction less share of recalls of the row's model, among reviews sorted by "
         "how much it differs from the column's: root of the mean square, mean over users; lower is "
         f"better.{sample}"
     )
-    yield Part("Bias where two models disagree", [line], [Table(["model", *names], rows)])
+    yield Part("Bias where two models disagree", [line], [Table(["model", *names], cells)])
 
 
 def _users(standings: Standings) -> Part:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from srs_eval.comparison.coverage import Coverage, coverage_of
+from srs_eval.comparison.coverage import coverage_of
 from srs_eval.comparison.entry import TIMES, Entry
 from srs_eval.comparison.leaderboard import Leaderboard, Rules
 from srs_eval.comparison.pairing import Paired
@@ -36,7 +36,7 @@ from srs_eval.metrics.metric import UNBOUNDED, Better
 from srs_eval.metrics.panel import HEADLINE, Panel, bias_at_retention, default_panel
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.summary import MetricSummary, clipped, summarise
-from srs_eval.runs.summary import EXCEPTIONS
+from srs_eval.runs.summary import EXCEPTIONS, Coverage
 
 AVERAGES = ("avg", "avg_smoothed")  # What knowing nothing about a card gives
 # Scores with a natural zero that is perfect, so that a percentage is meaningful

@@ -24,7 +24,12 @@ def standings_of(*folders, **options):
 @pytest.fixture
 def told(runs_in_words):
     """Return the standings of runs in words: see `runs_in_words`."""
-    return lambda words: standings_of(*runs_in_words(*words.split())[0])
+
+    def told_of(words):
+        folders, options = runs_in_words(*words.split())
+        return standings_of(*folders, **options)
+
+    return told_of
 
 
 def test_a_model_leads_by_how_much_or_that_can_be_noise(told):
@@ -45,7 +50,7 @@ def test_where_the_average_leads_no_model_is_better(told):
     assert said.startswith("No model is better than each user's average (avg, log loss 0.")
     assert doubt == "All others are clearly worse."
     assert headline(told("avg | other blur=0.2"))[1] == "Not clearly worse: other."
-    said, _ = headline(told("avg blur=0.1 | other blur=2 | mine failed=[] fits=60 failed=1"))
+    said, _ = headline(told("avg blur=0.1 | other blur=2 | mine failed=[3] | intersect=true"))
     assert said.startswith("Apart from mine, no model is better")
 
 

@@ -200,7 +200,7 @@ def test_jobs_of_a_sweep_are_nested_and_their_comparison_is_logged_to_the_parent
     files = [tmp_path / "report.html", tmp_path / "deep" / "comparison.csv"]
     table = pd.DataFrame({"run": ["hlr"], "mean": [0.3]})
     standings = [SimpleNamespace(text="hlr leads\nmore", table=table, files=files)]
-    for links in (
+    for link in (
         tracker.log_comparison(standings, tmp_path, parent),
         tracker.log_comparison(standings, tmp_path),
     ):
