@@ -43,7 +43,7 @@ def when_of(algorithm: object) -> When:
     >>> when_of(SimpleNamespace(when="day_before"))
     'day_before'
     """
-    when: When = getattr(algorithm, "when", "")
+    when: When | None = getattr(algorithm, "when", None)
     if when not in WHEN:
         raise ValueError(f"when={when!r}: there are {', '.join(WHEN)}")
     return when

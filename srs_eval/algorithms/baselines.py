@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from srs_eval.algorithms.algorithm import WHEN, Algorithm, Learned, When
+from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -56,8 +56,7 @@ class Average(Algorithm):
     prior: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.prior, int | float) and 0 <= self.prior < math.inf):
-            raise ConfigError(f"avg: prior={self.prior} must be a finite number, 0 or more")
+        require_above_zero("avg", "prior", self.prior, or_zero=True)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
         """Average the outcomes of `rows`, and of the prior."""
@@ -91,17 +90,6 @@ class Constant(Algorithm):
 
 
 @dataclass(frozen=True, slots=True)
-class OracleModel:
-    """Predicts what the simulator drew the outcomes from."""
-
-    parameters: ClassVar[tuple[float, ...]] = ()
-
-    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Return the true probability at each of `rows`."""
-        return uncertain(_truth(reviews)[rows].astype(np.float64))
-
-
-@dataclass(frozen=True, slots=True)
 class Oracle(Algorithm):
     """The true probability of recall: an upper bound, not a model.
 
@@ -114,19 +102,21 @@ class Oracle(Algorithm):
     when: ClassVar[When] = "at_review"
     sees_truth: ClassVar[bool] = True
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OracleModel:
-        _truth(reviews)
-        return OracleModel()
+    # It is its own model.
+    parameters: ClassVar[tuple[float, ...]] = ()
 
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Oracle:
+        if reviews.truth is None:
+            raise FitSkipped(
+                f"oracle: user {reviews.user} has no true probabilities; "
+                "only simulated users have them (data=synthetic)"
+            )
+        return self
 
-def _truth(reviews: Reviews) -> FloatArray:
-    if reviews.truth is None:
-        reason = (
-            f"oracle: user {reviews.user} has no true probabilities; "
-            "only simulated users have them (data=synthetic)"
-        )
-        raise FitSkipped(reason)
-    return reviews.truth
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Return the true probability at each of `rows`."""
+        assert reviews.truth is not None
+        return uncertain(reviews.truth[rows].astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +168,7 @@ class Recorded:
     reads_recorded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check the time of prediction."""
-        if self.made not in WHEN:
-            raise ConfigError(f"algo.made={self.made}; expected {', '.join(WHEN)}")
+        require_choice("recorded", "made", self.made, WHEN)
 
     @property
     def when(self) -> When:

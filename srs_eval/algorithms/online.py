@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numba
 import numpy as np
@@ -17,15 +17,42 @@ from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError
 
+# What an algorithm carries from answer to answer.
+State = tuple[FloatArray, ...]
 
-class _Online(ABC):
-    """Base of models that go on learning while they predict."""
+
+class Online(Algorithm):
+    """Base of algorithms that go on learning while they predict."""
 
     __slots__ = ()
+    when: ClassVar[When] = "at_review"
 
     @abstractmethod
-    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, Any]:
-        """Predict `rows`, in time order; return also the model as it is after them."""
+    def predict_and_learn(self, state: State, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict `rows`, in time order, changing the state in place with each answer."""
+
+    @abstractmethod
+    def begin(self) -> State:
+        """Return the state before the first answer."""
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OnlineModel:
+        """Follow the outcomes of `rows` from the first one on."""
+        state = self.begin()
+        self.predict_and_learn(state, reviews, np.sort(rows))
+        return OnlineModel(self, state)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineModel:
+    """State after the training reviews, from which predictions go on learning."""
+
+    algorithm: Online
+    state: State
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The state, where it is a number."""
+        return tuple(float(each) for each in self.state if np.ndim(each) == 0)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict each of `rows` in time order, learning from each answer afterwards.
@@ -35,39 +62,23 @@ class _Online(ABC):
         """
         in_time = np.argsort(rows, kind="stable")
         p = np.empty(len(rows))
-        p[in_time], _ = self.followed(reviews, rows[in_time])
+        state = tuple(each.copy() for each in self.state)
+        p[in_time] = self.algorithm.predict_and_learn(state, reviews, rows[in_time])
         return uncertain(p)
 
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
 @numba.njit(error_model="numpy")
-def _followed(level: float, rate: float, outcome: FloatArray) -> tuple[float, FloatArray]:
+def _moving(level: FloatArray, rate: float, outcome: FloatArray) -> FloatArray:
     p = np.empty(len(outcome))
     for review in range(len(outcome)):
-        p[review] = 1.0 / (1.0 + math.exp(-level))
-        level += rate * (outcome[review] - p[review])
-    return level, p
+        p[review] = 1.0 / (1.0 + math.exp(-level[()]))
+        level[()] += rate * (outcome[review] - p[review])
+    return p
 
 
 @dataclass(frozen=True, slots=True)
-class MovingAverageModel(_Online):
-    """Where the moving average stands after the training reviews."""
-
-    level: float  # Log-odds of recall
-    rate: float  # How far one answer moves it
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return (self.level,)
-
-    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, MovingAverageModel]:
-        outcome = reviews.recalled[rows].astype(np.float64)
-        level, p = _followed(self.level, self.rate, outcome)
-        return p, MovingAverageModel(level, self.rate)
-
-
-@dataclass(frozen=True, slots=True)
-class MovingAverage(Algorithm):
+class MovingAverage(Online):
     """A moving average of a user's outcomes that never looks at the card (MOVING-AVG).
 
     The log-odds of recall begin at `start`; after each scored review they move by `rate`
@@ -84,8 +95,6 @@ class MovingAverage(Algorithm):
         Positive.
     """
 
-    when: ClassVar[When] = "at_review"
-
     start: float = 1.2
     rate: float = 0.3
 
@@ -94,10 +103,12 @@ class MovingAverage(Algorithm):
             raise ConfigError(f"moving_avg: start={self.start} must be a finite number")
         require_above_zero("moving_avg", "rate", self.rate)
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MovingAverageModel:
-        """Follow the outcomes of `rows` from the first one on."""
-        begin = MovingAverageModel(float(self.start), float(self.rate))
-        return begin.followed(reviews, np.sort(rows))[1]
+    def begin(self) -> State:
+        return (np.array(float(self.start)),)
+
+    def predict_and_learn(self, state: State, reviews: Reviews, rows: IntArray) -> FloatArray:
+        (level,) = state
+        return _moving(level, float(self.rate), reviews.recalled[rows].astype(np.float64))
 
 
 # RMSE(bins) groups reviews by elapsed days, number of the review and lapses of the card, with
@@ -154,24 +165,7 @@ def _balanced(
 
 
 @dataclass(frozen=True, slots=True)
-class RmseBinsExploitModel(_Online):
-    """What is missing in each bin after the training reviews."""
-
-    # [bins]: Sums of predictions and of outcomes
-    predicted: FloatArray
-    recalled: FloatArray
-    seen: FloatArray  # [2]: How many reviews there were, and how many of them were recalled
-
-    parameters: ClassVar[tuple[float, ...]] = ()
-
-    def followed(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, RmseBinsExploitModel]:
-        sums = self.predicted.copy(), self.recalled.copy(), self.seen.copy()
-        outcome = reviews.recalled[rows].astype(np.float64)
-        return _balanced(*sums, _bins_of(reviews, rows), outcome), RmseBinsExploitModel(*sums)
-
-
-@dataclass(frozen=True, slots=True)
-class RmseBinsExploit(Algorithm):
+class RmseBinsExploit(Online):
     """An attack on RMSE(bins), not a model of memory (RMSE-BINS-EXPLOIT).
 
     Predicts what makes the predictions of a bin add up to its recalls, one review late, so that
@@ -188,15 +182,20 @@ class RmseBinsExploit(Algorithm):
         can know here; what is owed from them makes RMSE(bins) a little worse.
     """
 
-    when: ClassVar[When] = "at_review"
-
     skip: int = 0
 
     def __post_init__(self) -> None:
         require_whole("rmse_bins_exploit", "skip", self.skip, least=0)
 
-    def fit(
-        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
-    ) -> RmseBinsExploitModel:
-        nothing = RmseBinsExploitModel(np.zeros(_BINS), np.zeros(_BINS), np.zeros(2))
-        return nothing.followed(reviews, np.sort(rows)[self.skip :])[1]
+    def begin(self) -> State:
+        """Return sums of predictions and recalls by bin, and numbers of reviews and recalls."""
+        return np.zeros(_BINS), np.zeros(_BINS), np.zeros(2)
+
+    def predict_and_learn(self, state: State, reviews: Reviews, rows: IntArray) -> FloatArray:
+        outcome = reviews.recalled[rows].astype(np.float64)
+        predicted, recalled, seen = state
+        return _balanced(predicted, recalled, seen, _bins_of(reviews, rows), outcome)
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OnlineModel:
+        """Follow the outcomes of `rows` but the first ones."""
+        return Online.fit(self, reviews, np.sort(rows)[self.skip :], rng)

@@ -203,7 +203,7 @@ def package_of(outcome):
 @pytest.mark.parametrize(
     ("outcome", "error", "told"),
     [
-        ([0.5] * 19, FitError, "19 numbers"),
+        ([0.5] * 19, FitError, "19 were given"),
         ([float("nan")] * 21, FitError, "nan"),
         (ValueError("InvalidInput"), FitError, "InvalidInput"),
         (PANIC("called `Option::unwrap()`"), FitError, "called"),
@@ -211,19 +211,14 @@ def package_of(outcome):
     ],
 )
 def test_what_cannot_be_used_is_an_error_of_that_fit(monkeypatch, outcome, error, told):
-    monkeypatch.setattr(fsrs_rs, "find_spec", lambda name: name)
     monkeypatch.setattr(fsrs_rs, "import_module", lambda name: package_of(outcome))
-    with pytest.raises(error, match=f"^(fsrs_rs: )?user trial: .*{told}" if told else "^$"):
+    with pytest.raises(error, match=told or "^$"):
         fitted(FsrsRs())
 
 
-def test_where_the_package_is_missing_or_cannot_be_loaded_it_says_so(monkeypatch):
-    monkeypatch.setattr(fsrs_rs, "find_spec", lambda name: name)
+def test_where_the_package_is_missing_it_says_so(monkeypatch):
     monkeypatch.setattr(fsrs_rs, "_PACKAGE", "no_such_package")
-    with pytest.raises(ConfigError, match=r"cannot be imported .*no_such_package"):
-        fitted(FsrsRs())
-    monkeypatch.setattr(fsrs_rs, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"srs-eval\[rs\]"):
+    with pytest.raises(ConfigError, match=r"cannot be imported .*no_such_package.*srs-eval\[rs\]"):
         FsrsRs()
 
 

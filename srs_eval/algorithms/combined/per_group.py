@@ -35,15 +35,15 @@ from srs_eval.errors import FitSkipped
 
 Group = Literal["deck", "preset", "note_type", "template", "note"]
 _UNKNOWN = -1
-_LABEL = {name: name for name in GROUPS} | {"note_type": "note type", "template": "card template"}
+_LABEL = {"note_type": "note type", "template": "card template"}
 # Name of the part that is fitted to the reviews of all groups.
 ALL = "all"
 
 
-def groups_of(reviews: Reviews, group: Group) -> IntArray:
-    """Return the group of each review, -1 where it is not known."""
+def groups_of(reviews: Reviews, group: Group, rows: IntArray) -> IntArray:
+    """Return the group of each of `rows`, -1 where it is not known."""
     column: IntArray | None = getattr(reviews, group)
-    return np.full(len(reviews), _UNKNOWN) if column is None else column
+    return np.full(len(rows), _UNKNOWN) if column is None else column[rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class PerGroupModel(Combination):
 
     def answer(self, asked: Asked) -> FloatArray:
         """Ask the model of the group of each row, or else that of all reviews."""
-        groups = groups_of(asked.reviews, self.group)[asked.rows]
+        groups = groups_of(asked.reviews, self.group, asked.rows)
         parts = [(model, groups == group) for group, model in self.models.items()]
         return asked.by_rows([*parts, (self.whole, ~np.isin(groups, list(self.models)))])
 
@@ -104,26 +104,25 @@ class PerGroup(Wrapper):
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
         """Fit to all of `rows`, and to those of each group that has enough of them."""
-        groups = groups_of(reviews, self.group)[rows]
-        names, sizes = np.unique(groups[groups != _UNKNOWN], return_counts=True)
+        groups = groups_of(reviews, self.group, rows)
+        numbers, sizes = np.unique(groups[groups != _UNKNOWN], return_counts=True)
         whole = self.base.fit(reviews, rows, rng)
         models: dict[int, MemoryModel] = {}
-        for name in names[sizes >= self.fewest].tolist():
+        for number in numbers[sizes >= self.fewest].tolist():
             with suppress(FitSkipped):
-                models[name] = self.base.fit(reviews, rows[groups == name], rng)
-        label = _LABEL[self.group]
+                models[number] = self.base.fit(reviews, rows[groups == number], rng)
+        label = _LABEL.get(self.group, self.group)
+        note = f"{len(models)} of {len(numbers)} {label}s have a fit of their own"
         if getattr(reviews, self.group) is None:
             note = f"the log has no {label} of a card: one fit for all"
-        else:
-            note = f"{len(models)} of {len(names)} {label}s have a fit of their own"
         title = f"every {'other ' if models else ''}{label}"
-        part = Part(ALL, "base", n_train=len(rows), standalone=True, title=title)
-        parts, titles = as_part(whole, part), reviews.titles.get(self.group, {})
-        for name, model in models.items():
-            n_train, title = int(np.sum(groups == name)), titles.get(name, "")
-            part = replace(part, name=f"{self.group} {name}", n_train=n_train, title=title)
-            parts += as_part(model, part)
-        named = {"": whole, **{f"{self.group} {name}": model for name, model in models.items()}}
+        rest = Part(ALL, "base", n_train=len(rows), standalone=True, title=title)
+        named, parts = {"": whole}, [*as_part(whole, rest)]
+        for number, model in models.items():
+            name, size = f"{self.group} {number}", int(np.sum(groups == number))
+            title = reviews.titles.get(self.group, {}).get(number, "")
+            named[name] = model
+            parts += as_part(model, replace(rest, name=name, n_train=size, title=title))
         learned = learned_together(named, parts, note, fallback=not models)
         return PerGroupModel(self.group, whole, models, learned)
 
@@ -138,13 +137,11 @@ class PerGroup(Wrapper):
         """Draw models around the fit of all reviews and around that of each group."""
         if not isinstance(self.base, Sampling):
             return []
-        groups = groups_of(reviews, self.group)[rows]
-        whole = self.base.sample(reviews, rows, model.whole, rng, count)
-        of_groups = [
-            self.base.sample(reviews, rows[groups == name], own, rng, count)
-            for name, own in model.models.items()
-        ]
+        groups = groups_of(reviews, self.group, rows)
+        parts = [(rows, model.whole)]
+        parts += [(rows[groups == number], own) for number, own in model.models.items()]
+        draws = [self.base.sample(reviews, *part, rng, count) for part in parts]
         return [
-            replace(model, whole=one, models=dict(zip(model.models, own, strict=True)))
-            for one, *own in zip(whole, *of_groups, strict=False)
+            replace(model, whole=whole, models=dict(zip(model.models, others, strict=True)))
+            for whole, *others in zip(*draws, strict=False)
         ]

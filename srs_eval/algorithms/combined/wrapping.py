@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -44,6 +44,12 @@ class Combined(ABC):
     """Base of algorithms made of others, which declares what these declare."""
 
     __slots__ = ()
+    same_day: ClassVar[bool] = _any("same_day")
+    sees_truth: ClassVar[bool] = _any("sees_truth")
+    reads_recorded: ClassVar[bool] = _any("reads_recorded")
+    in_sample: ClassVar[bool] = _any("in_sample")
+    # Whether any starts from weights that were learned from other users.
+    pretrained: ClassVar[bool] = _any("pretrained")
 
     @property
     @abstractmethod
@@ -53,16 +59,6 @@ class Combined(ABC):
     @property
     def when(self) -> When:
         return latest(*map(when_of, self.combined))
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether any starts from weights that were learned from other users."""
-        return any(getattr(algorithm, "pretrained", False) for algorithm in self.combined)
-
-    same_day: ClassVar[bool] = _any("same_day")
-    sees_truth: ClassVar[bool] = _any("sees_truth")
-    reads_recorded: ClassVar[bool] = _any("reads_recorded")
-    in_sample: ClassVar[bool] = _any("in_sample")
 
 
 class Wrapper(Combined):
@@ -97,12 +93,12 @@ class Asked:
 
     def by_rows(self, parts: Iterable[tuple[MemoryModel, BoolArray]]) -> FloatArray:
         """Ask each model for rows of its own, which are marked; 0 for those of none."""
-        found = np.zeros(len(self.rows) if self.elapsed is None else np.shape(self.elapsed))
-        for model, some in parts:
-            if some.any():
-                elapsed = None if self.elapsed is None else self.elapsed[some]
-                found[some] = Asked(self.reviews, self.rows[some], elapsed).by(model)
-        return found
+        p = np.zeros(len(self.rows) if self.elapsed is None else np.shape(self.elapsed))
+        for model, own in parts:
+            if own.any():
+                elapsed = None if self.elapsed is None else self.elapsed[own]
+                p[own] = Asked(self.reviews, self.rows[own], elapsed).by(model)
+        return p
 
 
 class Combination(ABC):
@@ -167,45 +163,37 @@ def learned_by(model: MemoryModel) -> Learned:
 
 def learned_together(
     models: Mapping[str, MemoryModel],
-    parts: tuple[Part, ...],
+    parts: Iterable[Part],
     note: str = "",
     *,
     fallback: bool = False,
 ) -> Learned:
     """Record fits as one; their notes follow `note`, each after the name of its model if any."""
     records = {name: learned_by(model) for name, model in models.items()}
-    notes = [
-        f"{name}: {told.note}" if name else told.note for name, told in records.items() if told.note
-    ]
+    notes = {name: record.note for name, record in records.items() if record.note}
+    told = (f"{name}: {text}" if name else text for name, text in notes.items())
     return Learned(
-        note="; ".join([*([note] if note else []), *notes]),
-        fallback=fallback or any(told.fallback for told in records.values()),
-        parts=parts,
-        converged=all(told.converged for told in records.values()),
+        note="; ".join([*([note] if note else []), *told]),
+        fallback=fallback or any(record.fallback for record in records.values()),
+        parts=tuple(parts),
+        converged=all(record.converged for record in records.values()),
     )
 
 
-def as_part(model: MemoryModel, part: Part) -> tuple[Part, ...]:
-    """Describe a fitted model as a part of another one, followed by the parts it has itself.
+def as_part(model: MemoryModel, part: Part) -> Iterator[Part]:
+    """Put the numbers of a model into its description as a part of another one.
 
-    `part` has everything but the learned numbers.
+    The parts that the model has itself follow.
     """
-    learned = learned_by(model)
-    own = replace(
-        part,
-        parameters=tuple(float(value) for value in model.parameters),
-        standard_errors=learned.standard_errors,
-    )
-    inner = [
-        replace(
-            other,
-            name=f"{part.name}/{other.name}",
-            option=f"{part.option}.{other.option}",
-            standalone=part.standalone and other.standalone,
+    learned, parameters = learned_by(model), tuple(map(float, model.parameters))
+    yield replace(part, parameters=parameters, standard_errors=learned.standard_errors)
+    for inner in learned.parts:
+        yield replace(
+            inner,
+            name=f"{part.name}/{inner.name}",
+            option=f"{part.option}.{inner.option}",
+            standalone=part.standalone and inner.standalone,
         )
-        for other in learned.parts
-    ]
-    return (own, *inner)
 
 
 def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[Reviews, IntArray]:
@@ -217,8 +205,8 @@ def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[
     seen = reviews.seen_by(algorithm)
     if algorithm.same_day or not reviews.whole_days:
         return seen, rows
-    kept = np.flatnonzero(reviews.elapsed_days != 0)
-    if len(kept) == len(reviews):
+    later = np.flatnonzero(reviews.elapsed_days != 0)
+    if len(later) == len(reviews):
         return seen, rows
-    seen = seen.take(kept)
-    return replace(seen, row=np.arange(len(kept))), np.searchsorted(kept, rows)
+    seen = seen.take(later)
+    return replace(seen, row=np.arange(len(later))), np.searchsorted(later, rows)

@@ -1,8 +1,6 @@
-"""What the logistic regression of the public benchmark reads from a card's history."""
+"""Features of a card's history that the logistic regression of the public benchmark reads."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,84 +10,68 @@ from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 
 
-class Counted(NamedTuple):
-    """What happened on a card up to some reviews: their own interval and rating not yet.
+def features(history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+    """Compute the published 34 features of reviews that come `elapsed` days after the one before.
 
     A review is *counted* if it came at a later time than the one before it on its card. Each
     counted review stands for the rating of the review just before it, and for the interval of the
-    counted review before it.
+    counted review before it. What is said of a card's first review means nothing.
     """
-
-    # [rows]: Of the card's last review, counted or not, and of its first
-    rating: IntArray
-    first_rating: IntArray
-    first: BoolArray  # [rows]: Whether no earlier review of the card is counted
-    # [rows]: Interval of the card's last counted review, in days; 0 if there is none
-    elapsed: FloatArray
-    # [rows]: How often the rating before was Again or not, by whether that interval was of the same
-    # day or longer. The card's first counted review does not count as the same day
-    failed_same_day: FloatArray
-    passed_same_day: FloatArray
-    failed_later: FloatArray
-    passed_later: FloatArray
-    # [rows]: How many intervals were of the same day (the first counts) or longer
-    same_day: FloatArray
-    later_day: FloatArray
-    ever_passed: BoolArray  # [rows]: Whether any rating before was a pass
-    # [rows]: Days from the card's first review to its last counted one, and what of them came after
-    # the last review that was failed
-    total: FloatArray
-    since_failure: FloatArray
-
-
-def counted_before(history: History, rows: IntArray) -> Counted:
-    """Count along the cards of `rows`; none of them is its card's first review."""
-    reviews, cards = history.reviews, history.cards
+    reviews, cards, log = history.reviews, history.cards, np.log1p
     counted = (reviews.elapsed > 0) & (history.nth > 0)
-    before = np.maximum(cards.previous(), 0)
-    rating = reviews.rating[before]
-    last = _last_before(history, counted)
-    first = last < 0
-    elapsed = np.where(first, 0.0, reviews.elapsed[np.maximum(last, 0)])
-    later_day = ~first & (reviews.elapsed_days[np.maximum(last, 0)] > 0)
-    failed = rating == _AGAIN
+    previous = np.maximum(cards.previous(), 0)
+    ratings = reviews.rating[previous]
+    failed = ratings == _AGAIN
+    latest = _last_before(history, counted)
+    is_first = latest < 0
+    intervals = np.where(is_first, 0.0, reviews.elapsed[np.maximum(latest, 0)])
+    # The interval that a card's first counted review stands for is of no day.
+    later = ~is_first & (reviews.elapsed_days[np.maximum(latest, 0)] > 0)
+    sooner = ~is_first & ~later
+    # This review may itself be one from which time counts anew; it stands for what was before it.
+    anew = failed | is_first
+    since = np.where(anew, np.arange(len(reviews)), _last_before(history, counted & anew))
+    age = history.clock[history.place][previous]
 
     def count(event: BoolArray) -> FloatArray:
         """Count reviews of an event up to each of `rows`, which itself counts."""
         return (cards.earlier(event & counted) + event)[rows].astype(np.float64)
 
-    ever_passed = count(~failed) > 0
-    begins_anew = counted & (failed | first)
-    # This review may itself begin anew; it stands for what was before it.
-    anew = np.where(failed | first, np.arange(len(reviews)), _last_before(history, begins_anew))
-    clock = history.clock[history.place]
-    total = clock[before]
-    return Counted(
-        rating=rating[rows],
-        first_rating=reviews.rating[cards.first()][rows],
-        first=first[rows],
-        elapsed=elapsed[rows],
-        failed_same_day=count(failed & ~later_day & ~first),
-        passed_same_day=count(~failed & ~later_day & ~first),
-        failed_later=count(failed & later_day),
-        passed_later=count(~failed & later_day),
-        same_day=count(~later_day),
-        later_day=count(later_day),
-        ever_passed=ever_passed,
-        total=total[rows],
-        since_failure=(total - total[anew])[rows],
-    )
-
-
-def _last_before(history: History, event: BoolArray) -> IntArray:
-    """Row number of the card's last earlier review with the event, -1 where there is none."""
-    order = history.cards.order
-    places = np.arange(len(order))
-    latest = np.maximum.accumulate(np.where(event[order], places, -1))
-    before = np.concatenate([[-1], latest[:-1]]) if len(order) else latest
-    begin = places - history.nth[order]
-    found = np.where(before >= begin, order[np.maximum(before, 0)], -1)
-    return found[history.place]
+    failed_sooner, passed_sooner = count(failed & sooner), count(~failed & sooner)
+    failed_later, passed_later = count(failed & later), count(~failed & later)
+    rating, first = ratings[rows], is_first[rows]
+    first_rating = reviews.rating[cards.first()][rows]
+    same_day = on_same_day(history, rows, elapsed)
+    time, passed_first = _squeezed(elapsed), first_rating > _AGAIN
+    columns = [
+        time,
+        *(time * (rating == each) for each in (_HARD, _GOOD, _EASY)),
+        time * (first & (rating == _HARD)),
+        time * (first & (rating > _HARD)),
+        time * log(failed_sooner),
+        time * log(passed_later * ~same_day),
+        time * log(failed_later * ~same_day),
+        time * log(passed_sooner),
+        np.ones(len(rows)),
+        *(rating == each for each in (_HARD, _GOOD, _EASY)),
+        *(first_rating == each for each in (_HARD, _GOOD, _EASY)),
+        *(first & (first_rating == each) for each in (_HARD, _GOOD, _EASY)),
+        log(failed_sooner),
+        log(passed_later * ~same_day),
+        _squeezed(intervals[rows]),
+        log(failed_later),
+        log(passed_later),
+        log(passed_sooner * same_day),
+        count(~failed) > 0,
+        _squeezed((age - age[since])[rows]),
+        same_day,
+        _squeezed(age[rows]),
+        passed_first * log(failed_sooner),
+        passed_first * log(failed_later),
+        passed_first * log(count(~later)),
+        passed_first * log(count(later)),
+    ]
+    return np.stack(columns, axis=1, dtype=np.float64)
 
 
 def on_same_day(history: History, rows: IntArray, elapsed: FloatArray) -> BoolArray:
@@ -106,46 +88,15 @@ def on_same_day(history: History, rows: IntArray, elapsed: FloatArray) -> BoolAr
     return same_day
 
 
-def features(history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-    """Compute the published 34 features of reviews that come `elapsed` days after the one before.
-
-    What is said of a card's first review means nothing.
-    """
-    known = counted_before(history, rows)
-    same_day = on_same_day(history, rows, elapsed)
-    other_day = ~same_day
-    time, log = _squeezed(elapsed), np.log1p
-    good_or_easy = known.rating > _HARD
-    passed_first = known.first_rating > _AGAIN
-    columns = [
-        time,
-        *(time * (known.rating == rating) for rating in (_HARD, _GOOD, _EASY)),
-        time * (known.first & (known.rating == _HARD)),
-        time * (known.first & good_or_easy),
-        time * log(known.failed_same_day),
-        time * log(known.passed_later * other_day),
-        time * log(known.failed_later * other_day),
-        time * log(known.passed_same_day),
-        np.ones(len(rows)),
-        *(known.rating == rating for rating in (_HARD, _GOOD, _EASY)),
-        *(known.first_rating == rating for rating in (_HARD, _GOOD, _EASY)),
-        *(known.first & (known.first_rating == rating) for rating in (_HARD, _GOOD, _EASY)),
-        log(known.failed_same_day),
-        log(known.passed_later * other_day),
-        _squeezed(known.elapsed),
-        log(known.failed_later),
-        log(known.passed_later),
-        log(known.passed_same_day * same_day),
-        known.ever_passed,
-        _squeezed(known.since_failure),
-        same_day,
-        _squeezed(known.total),
-        passed_first * log(known.failed_same_day),
-        passed_first * log(known.failed_later),
-        passed_first * log(known.same_day),
-        passed_first * log(known.later_day),
-    ]
-    return np.stack(columns, axis=1, dtype=np.float64)
+def _last_before(history: History, event: BoolArray) -> IntArray:
+    """Row number of the card's last earlier review with the event, -1 where there is none."""
+    order = history.cards.order
+    places = np.arange(len(order))
+    latest = np.maximum.accumulate(np.where(event[order], places, -1))
+    before = np.concatenate([[-1], latest[:-1]]) if len(order) else latest
+    begin = places - history.nth[order]
+    rows = np.where(before >= begin, order[np.maximum(before, 0)], -1)
+    return rows[history.place]
 
 
 def _squeezed(days: FloatArray) -> FloatArray:

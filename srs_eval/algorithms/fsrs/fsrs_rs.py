@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,15 +13,11 @@ from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.options import require_bool
 from srs_eval.algorithms.recurrent.model import RecurrentModel
-from srs_eval.data.reviews import IntArray, Reviews, User
+from srs_eval.data.reviews import IntArray, Reviews
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
 _PACKAGE = "fsrs_rs_python"
 _DECIMALS = 4
-_MISSING = (
-    "algo=fsrs_rs needs the package fsrs-rs-python, which {problem}: "
-    "install it with pip install 'srs-eval[rs]', or choose another algo"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +46,18 @@ class FsrsRs(Algorithm):
     card_ids: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse at once what would fail for every user."""
         require_bool("fsrs_rs", "card_ids", self.card_ids)
-        if find_spec(_PACKAGE) is None:
-            raise ConfigError(_MISSING.format(problem="is not installed"))
+        try:
+            import_module(_PACKAGE)
+        except ImportError as error:
+            raise ConfigError(
+                f"algo=fsrs_rs needs fsrs-rs-python, which cannot be imported ({error}): "
+                "install it with pip install 'srs-eval[rs]', or choose another algo"
+            ) from error
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
         """Learn the parameters from the outcomes of `rows`."""
-        user = reviews.user
-        if len(rows) == 0:
-            raise FitSkipped("fsrs_rs: there are no training reviews to learn from")
-        package = _package()
+        package, user = import_module(_PACKAGE), reviews.user
         # Of same-day reviews the package's curve would say that they cannot fail.
         later = rows[reviews.elapsed_days[rows] > 0]
         items = training_items(package, reviews, later) if len(later) > 0 else []
@@ -73,26 +67,27 @@ class FsrsRs(Algorithm):
                 "on a later day of its card, and the package needs one to start from"
             )
         cards = first_seen_numbers(reviews.card[later]) if self.card_ids else None
-        with _package_errors(user):
-            found = package.FSRS(parameters=[]).benchmark(items, card_ids=cards)
-        parameters = np.round(np.asarray(found, np.float64), _DECIMALS)
-        if parameters.shape != (len(Fsrs6Equations.parameters),):
-            raise FitError(f"fsrs_rs: user {user}: the package returned {len(parameters)} numbers")
-        if not np.isfinite(parameters).all():
-            raise FitError(f"fsrs_rs: user {user}: the fit ended at {parameters.tolist()}")
-        return RecurrentModel(Fsrs6Equations(), tuple(parameters.tolist()))
+        try:
+            parameters = package.FSRS(parameters=[]).benchmark(items, card_ids=cards)
+        except BaseException as error:
+            # A panic in Rust is no `Exception`; let through, it would end the whole run.
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            raise FitError(f"fsrs_rs: user {user}: the Rust optimiser failed: {error}") from error
+        w = np.round(np.asarray(parameters, np.float64), _DECIMALS)
+        if not np.isfinite(w).all():
+            raise FitError(f"fsrs_rs: user {user}: the fit ended at {w.tolist()}")
+        return RecurrentModel(Fsrs6Equations(), tuple(w.tolist()))
 
 
 def training_items(package: Any, reviews: Reviews, rows: IntArray) -> list[Any]:
     """Turn training reviews into the package's items, each with the card's reviews before it."""
     seen = int(rows[-1]) + 1
-    wanted = np.zeros(seen, np.bool_)
-    wanted[rows] = True
     columns = (
         reviews.card[:seen].tolist(),
         reviews.rating[:seen].tolist(),
         np.maximum(reviews.elapsed_days[:seen], 0).tolist(),
-        wanted.tolist(),
+        np.isin(np.arange(seen), rows).tolist(),
     )
     items = []
     histories = defaultdict[int, list[Any]](list)
@@ -118,28 +113,3 @@ def first_seen_numbers(card: IntArray) -> list[int]:
     _, firsts, codes = np.unique(card, return_index=True, return_inverse=True)
     numbers: IntArray = np.argsort(np.argsort(firsts))[codes]
     return list(numbers.tolist())
-
-
-def _package() -> Any:
-    """Load the package, only when something is fitted with it."""
-    try:
-        return import_module(_PACKAGE)
-    except ImportError as error:
-        raise ConfigError(_MISSING.format(problem=f"cannot be imported ({error})")) from error
-
-
-@contextmanager
-def _package_errors(user: User) -> Iterator[None]:
-    """Turn what the package raises into a `FitError` that says whose log it was.
-
-    A panic in Rust arrives as an exception that is no `Exception`, and of a class that cannot
-    be imported; let through, it would end the whole run. An interruption stays what it is.
-    """
-    try:
-        yield
-    except BaseException as error:
-        kind = type(error)
-        panicked = (kind.__module__, kind.__name__) == ("pyo3_runtime", "PanicException")
-        if not (panicked or isinstance(error, Exception)):
-            raise
-        raise FitError(f"fsrs_rs: user {user}: the Rust optimiser failed: {error}") from error

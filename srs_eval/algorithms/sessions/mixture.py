@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from scipy.special import expit
@@ -101,9 +102,7 @@ class Mixture(Combined):
             for algorithm, model in zip(self.combined, earlier, strict=True)
         )
         named = dict(zip(SHARES, models, strict=True))
-        parts = [
-            part
-            for name, model in named.items()
-            for part in as_part(model, Part(name, name, n_train=len(rows)))
-        ]
-        return MixtureModel(self.combined, models, learned=learned_together(named, tuple(parts)))
+        parts = chain.from_iterable(
+            as_part(model, Part(name, name, n_train=len(rows))) for name, model in named.items()
+        )
+        return MixtureModel(self.combined, models, learned=learned_together(named, parts))

@@ -255,7 +255,7 @@ def walk_through(
     learned = replace(
         learned_by(last),
         standard_errors=walked.weights.standard_errors,
-        parts=as_part(last, Part("base", "base", n_train=len(rows))),
+        parts=tuple(as_part(last, Part("base", "base", n_train=len(rows)))),
     )
     return stages, walked, learned
 
