@@ -102,7 +102,9 @@ def _refuse_other_settings(config: DictConfig, folder: Path) -> None:
 def _compared(config: DictConfig) -> bool:
     """Compare the jobs of a sweep; return whether anything has failed."""
     from srs_eval.comparison.sweep import compare_jobs  # not for one run
+    from srs_eval.runs.job import published
 
+    published()
     folder = Path(config.hydra.sweep.dir)
     files = sorted(folder.glob(f"*/{JOB}"), key=lambda file: job_number(file.parent))
     jobs = {file.parent: json.loads(file.read_bytes()) for file in files}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import re
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +31,10 @@ from srs_eval.runs.console import complain, say
 from srs_eval.runs.drawing import drawn
 from srs_eval.runs.evaluation import checked_users, data_fingerprint, evaluate, refuse_lookahead
 from srs_eval.runs.folder import JOB, Run, is_run, save, write_json
+from srs_eval.runs.tracking import Tracked
 
 _LONGEST_VALUE = 60
+_publishing = list[Future[float]]()
 _BAR = partial(tqdm, unit="fit", leave=False, disable=None)  # only on a terminal
 
 
@@ -50,11 +54,13 @@ class Job:
 
     def run(self) -> float:
         """Run the job, and tell what is wrong; return its log loss, NaN if it has none."""
+        return self._told(self._run)
+
+    def _told(self, part: Callable[[], float]) -> float:
+        """Do a part of the job, note how it ended, and tell what is wrong."""
         loss = math.nan
         try:
-            with claimed(self.folder, self.cfg.shard):
-                arguments = arguments_of(self.hydra.overrides.task)
-                loss = self._run(build(self.cfg, dict(self.hydra.runtime.choices), arguments))
+            loss = part()
         except (KeyboardInterrupt, SystemExit):
             self.status = "interrupted"
             mine = (
@@ -78,8 +84,13 @@ class Job:
         self._write()
         return loss
 
-    def _run(self, setup: Setup) -> float:
-        """Evaluate, save, draw and log; return the log loss."""
+    def _run(self) -> float:
+        with claimed(self.folder, self.cfg.shard):
+            arguments = arguments_of(self.hydra.overrides.task)
+            return self._evaluate(build(self.cfg, dict(self.hydra.runtime.choices), arguments))
+
+    def _evaluate(self, setup: Setup) -> float:
+        """Evaluate and save; draw and log, in a sweep beside the next job; return the log loss."""
         if not self.is_single and isinstance(setup.compute, Serial):
             # a fit that ends its process must not end the jobs beside it
             setup = replace(setup, compute=Processes(1))
@@ -110,6 +121,21 @@ class Job:
             self.run_id = tracked.run_id if tracked else None
             self._write()
             run = run or self._evaluated(setup, checkpoint)
+            publish = partial(self._publish, setup, run, tracked, stack.pop_all())
+        if not self.is_single:
+            say(report.line(run, self._seconds))
+        if self.is_single or multiprocessing.parent_process() is not None:  # of joblib
+            return publish()
+        loss = self._ended(run)
+        published()
+        _publishing.append(_beside().submit(self._told, publish))
+        return loss
+
+    def _publish(
+        self, setup: Setup, run: Run, tracked: Tracked | None, tracking: ExitStack
+    ) -> float:
+        """Draw the figures, log all to MLflow, and print what a single run prints."""
+        with tracking:
             figures = drawn(run, setup)
             text = report.run_text(run, setup.panel, self._seconds)
             if tracked:
@@ -117,8 +143,6 @@ class Job:
         if self.is_single:
             where = [f"results  {run.folder}", *([tracked.link] if tracked else [])]
             say("\n".join([*report.advice(run, setup), text, *where]))
-        else:
-            say(report.line(run, self._seconds))
         return self._ended(run)
 
     def _evaluated(self, setup: Setup, checkpoint: Checkpoint) -> Run:
@@ -174,6 +198,18 @@ class Job:
             content |= {"sweep": sweep, "seconds": self._seconds}
             with suppress(OSError):
                 write_json(self.folder / JOB, content)
+
+
+@cache
+def _beside() -> ThreadPoolExecutor:
+    """Return a thread that has the time of this one, which waits for the fits of a worker."""
+    return ThreadPoolExecutor(1)
+
+
+def published() -> None:
+    """Wait until the job before has been drawn and logged."""
+    while _publishing:
+        _publishing.pop().result()
 
 
 def arguments_of(words: Sequence[str]) -> list[str]:
