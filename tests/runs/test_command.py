@@ -20,6 +20,7 @@ from commands import (
     summary_of,
     write,
 )
+from mlflow import MlflowClient
 
 from srs_eval.metrics.panel import HEADLINE
 
@@ -265,3 +266,25 @@ def test_a_command_in_a_process_ends_with_the_status_of_its_jobs(tmp_path):
     assert len(done.out.splitlines()) <= 30
     done = apart(tmp_path, "-m", "algo=avg,constant", *words, "data.users=1,-1")
     assert done.status == 1
+
+
+@pytest.mark.slow
+def test_a_job_whose_figures_or_log_fail_fails_and_those_beside_it_are_whole(here, monkeypatch):
+    """Jobs of a sweep are drawn and logged beside the fits of the next one."""
+    from srs_eval.runs import job
+
+    drawn = job.drawn
+
+    def broken(run, setup):
+        if setup.label == "avg":
+            raise OSError("no space left on device")
+        return drawn(run, setup)
+
+    monkeypatch.setattr(job, "drawn", broken)
+    done = here("-m", "algo=avg,constant", *SMALL, "tracking.uri=sqlite:///m.db", "hydra.sweep.dir=out")
+    assert (done.status, "no space left on device" in done.err) == (1, True)
+    told = [outcome_of(folder) for folder in sorted(Path("out").glob("[01]_*"))]
+    assert [each["status"] for each in told] == ["failed", "ok"]
+    client = MlflowClient("sqlite:///m.db")
+    ends = [client.get_run(each["run_id"]).info.status for each in told]
+    assert ends == ["FAILED", "FINISHED"]
