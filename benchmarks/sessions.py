@@ -57,8 +57,8 @@ def kernel(model: object, workload: Workload) -> float:
     """Return the seconds that the filter takes once it has the features."""
     prior = model.prior  # type: ignore[attr-defined]
     walked = walk(model.stages, prior, workload.reviews)  # type: ignore[attr-defined]
-    recalled = workload.reviews.recalled[walked.rows]
-    known = walked.features, walked.z, recalled, prior.mean, prior.width, prior.drift
+    recalled = workload.reviews.recalled[walked.rows].astype(float)
+    known = walked.features, walked.z, recalled, prior.width, prior.drift
     return clocked(lambda: learn_weights(*known), REPEATS).cpu
 
 

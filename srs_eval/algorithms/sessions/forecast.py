@@ -57,7 +57,7 @@ class ForecastModel(Combination):
         # Training reviews before it have taught the base as well.
         until = np.minimum(self.stages.begins[-1], rows)
         known = np.searchsorted(walked.rows, np.maximum(walked.answers.previous[rows] + 1, until))
-        weights = walked.weights.path[np.maximum(known - walked.first, 0)]
+        weights = walked.path[np.maximum(known - walked.first, 0)]
         moved, slope = weights[:, 0].copy(), weights[:, 1]
         for number, feature in enumerate(CARD.values(), start=len(LEVEL_OF_CARD)):
             moved += weights[:, number] * feature(walked.answers)[rows]
@@ -115,6 +115,6 @@ class Forecast(Wrapper):
         widths = (self.level_width, self.width, self.session_width)
         sizes = (len(LEVEL_OF_CARD), len(CARD), len(SESSION))
         width = np.repeat(np.array(widths, np.float64), sizes)
-        prior = Prior({**_SHOWN, **SESSION}, np.zeros(len(width)), width, float(self.drift))
+        prior = Prior({**_SHOWN, **SESSION}, width, float(self.drift))
         stages, walked, learned = walk_through(self.base, prior, reviews, rows, rng)
-        return ForecastModel(stages, prior, walked.weights.mean, learned)
+        return ForecastModel(stages, prior, walked.weights, learned)

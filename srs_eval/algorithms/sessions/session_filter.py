@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -37,7 +37,6 @@ class SessionModel:
 
     stages: Stages  # Fits of the base algorithm
     prior: Prior
-    every: Literal["review", "day"]
     trust: float
     # Weights after the training reviews, of which predictions make no use
     parameters: tuple[float, ...]
@@ -53,21 +52,18 @@ class SessionModel:
             return np.empty(0)
         walked = walk(self.stages, self.prior, reviews, int(rows.max()) + 1)
         p = np.asarray(expit(walked.answers.z))
-        p[walked.rows] = self._filtered(walked)
+        if self.prior.features:
+            p[walked.rows] = self._filtered(walked)
         return uncertain(p[rows])
 
     def _filtered(self, walked: Walk) -> FloatArray:
         """Return the predictions of all later-day reviews."""
-        if not self.prior.features:
-            return np.asarray(expit(walked.z))
-        daily = self.every == "day"
-        begins = walked.begins_of_days() if daily else np.arange(len(walked.rows))
-        z = walked.z + np.einsum("ij,ij->i", walked.features, walked.live[begins])
+        z = walked.z + np.einsum("ij,ij->i", walked.features, walked.live)
         if self.trust == 1:
             return np.asarray(expit(z))
         pulled = _USUAL_LOG_ODDS + _PULLED * (z - _USUAL_LOG_ODDS)
         mixed = np.stack([walked.z, z, pulled])
-        shares = softmax(self._evidence(walked, mixed)[:, begins], axis=0)
+        shares = softmax(self._evidence(walked, mixed), axis=0)
         return np.asarray((shares * expit(mixed)).sum(axis=0))
 
     def _evidence(self, walked: Walk, z: FloatArray) -> FloatArray:
@@ -79,15 +75,14 @@ class SessionModel:
         loss = np.logaddexp(0.0, sign * z)
         gain = loss[0] - loss
         gain[:, : walked.first] = 0.0
-        found = np.empty_like(gain)
-        known = np.zeros((len(z), 1))
+        evidence, total = np.empty_like(gain), np.zeros((len(z), 1))
         begins = np.searchsorted(walked.rows, self.stages.begins[1:]).tolist()
         for begin, end in pairwise([0, *begins, len(walked.rows)]):
-            after = np.cumsum(np.hstack([known, gain[:, begin:end]]), axis=1)
-            found[:, begin:end] = after[:, :-1]
-            known = after[:, -1:] / 2
+            after = np.cumsum(np.hstack([total, gain[:, begin:end]]), axis=1)
+            evidence[:, begin:end] = after[:, :-1]
+            total = after[:, -1:] / 2
         start = np.log([1 - self.trust, self.trust / 2, self.trust / 2])
-        return np.asarray(found + start[:, np.newaxis])
+        return np.asarray(evidence + start[:, np.newaxis])
 
 
 @dataclass(frozen=True)
@@ -103,9 +98,9 @@ class SessionFilter(Wrapper):
     Training reviews are predicted by fits to earlier ones, so that the filter learns from
     predictions out of sample. What is predicted is a mixture of the other algorithm, the filter,
     and the filter with log-odds that are less extreme by a seventh (2 + 0.85 (z - 2)), in the
-    shares that the evidence so far gives them: with ``every="review"`` and one fit of the
-    other algorithm, it cannot lose more than -log(1 - trust) in total against that fit, and each
-    further fit can add as much. Reads ratings, elapsed time, days, decks, notes and answer times;
+    shares that the evidence so far gives them: with one fit of the other algorithm, it cannot lose
+    more than -log(1 - trust) in total against that fit, and each further fit can add as much. Reads
+    ratings, elapsed time, days, decks, notes and answer times;
     32 parameters and the other's, and 4 more where the log has notes: whether another card of the
     note was seen on the same day, or how many days ago, and its answer. Its predictions are of no
     use to plan a review, because they are made when it comes. No published row.
@@ -119,10 +114,6 @@ class SessionFilter(Wrapper):
         `extra` alone, and without these the other algorithm as it is.
     extra : mapping of str to Feature
         Further features, under names of one's own.
-    prior : mapping of str to float
-        Means of the weights before the first answer, by feature; 0 for those not named. Those of
-        siblings are `sibling_today`, `sibling_today_answer`, `sibling_earlier` and
-        `sibling_earlier_answer`.
     width : float
         Variance of the weights before the first answer, above 0.
     level_width : float
@@ -131,8 +122,6 @@ class SessionFilter(Wrapper):
         Share of the variance by which a weight may wander after each answer, 0 or more.
     trust : float
         Share of the two filters before any evidence, above 0; 1: the first of them alone.
-    every : {"review", "day"}
-        Whether weights change with each answer, or from day to day. Features always follow.
     """
 
     # Features count same-day reviews, whatever the other algorithm reads.
@@ -142,28 +131,22 @@ class SessionFilter(Wrapper):
     base: Algorithm = field(default_factory=Fsrs7)
     features: str = "full"
     extra: Mapping[str, Feature] = field(default_factory=dict)
-    prior: Mapping[str, float] = field(default_factory=dict)
     width: float = 0.015
     level_width: float = 0.02
     drift: float = 3e-4
     trust: float = 0.1
-    every: Literal["review", "day"] = "review"
 
     def __post_init__(self) -> None:
         """Check the options."""
         require_algorithm("session_filter", "base", self.base)
         require_choice("session_filter", "features", self.features, tuple(SETS))
-        require_choice("session_filter", "every", self.every, ("review", "day"))
         for name in ("width", "level_width", "trust"):
             require_above_zero("session_filter", name, getattr(self, name))
         require_above_zero("session_filter", "drift", self.drift, or_zero=True)
         if self.trust > 1:
             raise ConfigError(f"session_filter: trust={self.trust} must be at most 1")
-        known = self._features()
-        if taken := sorted(set(known) & set(self.extra)):
+        if taken := sorted({*SETS[self.features], *SIBLINGS} & {*self.extra}):
             raise ConfigError(f"session_filter: extra: names are taken: {', '.join(taken)}")
-        if strange := sorted(set(self.prior) - set(known) - set(self.extra)):
-            raise ConfigError(f"session_filter: prior: no such feature: {', '.join(strange)}")
         for name, feature in self.extra.items():
             if not isinstance(feature, Feature):
                 raise ConfigError(
@@ -172,23 +155,14 @@ class SessionFilter(Wrapper):
                     "srs_eval.algorithms.sessions.features.Feature"
                 )
 
-    def _features(self) -> Mapping[str, Feature]:
-        own = SETS[self.features]
-        return {**own, **SIBLINGS} if own else own
-
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
-        prior = self._prior(reviews)
+        own = SETS[self.features]
+        siblings = SIBLINGS if own and reviews.note is not None else {}
+        features = {**own, **siblings, **self.extra}
+        level = [feature.group == LEVEL for feature in features.values()]
+        width = np.where(level, float(self.level_width), float(self.width))
+        prior = Prior(features, width, float(self.drift))
         stages, walked, learned = walk_through(self.base, prior, reviews, rows, rng)
         learned = replace(learned, contributions=contributions(walked, prior))
-        weights = walked.weights.mean
-        return SessionModel(stages, prior, self.every, float(self.trust), weights, learned)
-
-    def _prior(self, reviews: Reviews) -> Prior:
-        absent = SIBLINGS if reviews.note is None else {}
-        own = {name: each for name, each in self._features().items() if name not in absent}
-        features = {**own, **self.extra}
-        level = [feature.group == LEVEL for feature in features.values()]
-        mean = np.array([float(self.prior.get(name, 0.0)) for name in features])
-        width = np.where(level, float(self.level_width), float(self.width))
-        return Prior(features, mean, width, float(self.drift))
+        return SessionModel(stages, prior, float(self.trust), walked.weights, learned)

@@ -27,7 +27,6 @@ from srs_eval.algorithms.combined.wrapping import (
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import Feature
 from srs_eval.data.reviews import (
-    BoolArray,
     FloatArray,
     IntArray,
     Reviews,
@@ -40,19 +39,21 @@ _LEAST_INFORMATION = 0.02
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
 @numba.njit()
-def _learned(
-    features: FloatArray,
-    offset: FloatArray,
-    outcome: FloatArray,
-    mean: FloatArray,
-    width: FloatArray,
-    drift: float,
+def learn_weights(
+    features: FloatArray, offset: FloatArray, outcome: FloatArray, width: FloatArray, drift: float
 ) -> tuple[FloatArray, FloatArray]:
+    """Learn weights from answer to answer: an extended Kalman filter.
+
+    The model of an answer is a logistic regression, log-odds of recall ``offset + features @ w``,
+    whose weights have the prior N(0, diag(width)) and walk at random by N(0, drift width) from
+    one answer to the next. Return the means after k answers, [answers + 1, features], and the
+    covariance after the last one.
+    """
     answers, size = features.shape
     weights = np.empty((answers + 1, size))
     covariance = np.diag(width)
     gain = np.empty(size)
-    w = mean.copy()
+    w = np.zeros(size)
     weights[0] = w
     for answer in range(answers):
         x = features[answer]
@@ -76,41 +77,6 @@ def _learned(
             covariance[k, k] += drift * width[k]
         weights[answer + 1] = w
     return weights, covariance
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Weights of features before and after each answer."""
-
-    path: FloatArray  # [answers + 1, features]: Means; entry k is what was known after k answers
-    covariance: FloatArray  # [features, features]: After the last answer
-
-    @property
-    def mean(self) -> tuple[float, ...]:
-        """Weights after the last answer."""
-        return tuple(self.path[-1].tolist())
-
-    @property
-    def standard_errors(self) -> tuple[float, ...]:
-        """Standard errors of the weights after the last answer."""
-        return tuple(np.sqrt(np.diag(self.covariance)).tolist())
-
-
-def learn_weights(
-    features: FloatArray,
-    offset: FloatArray,
-    recalled: BoolArray,
-    mean: FloatArray,
-    width: FloatArray,
-    drift: float,
-) -> Weights:
-    """Learn weights from answer to answer.
-
-    The model of an answer is a logistic regression, log-odds of recall ``offset + features @ w``,
-    whose weights have the prior N(mean, diag(width)) and walk at random by N(0, drift width) from
-    one answer to the next.
-    """
-    return Weights(*_learned(features, offset, recalled.astype(np.float64), mean, width, drift))
 
 
 _SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
@@ -189,23 +155,22 @@ def fitted_in_stages(
 
 @dataclass(frozen=True)
 class Prior:
-    """Features, and what is known of their weights before the first answer."""
+    """Features, and the variances of their weights, of mean 0, before the first answer."""
 
     features: Mapping[str, Feature]
-    # [features]: Means and variances
-    mean: FloatArray
-    width: FloatArray
+    width: FloatArray  # [features]
     drift: float  # Share of the widths that is added to the variances after each answer
 
 
 @dataclass(frozen=True)
 class Walk:
-    """Later-day reviews of a log, their features, and the weights as they were learned."""
+    """Later-day reviews of a log, their features, and the weights after each answer."""
 
     answers: Answers
     rows: IntArray  # [m]: Rows of the later-day reviews
     features: FloatArray  # [m, features]
-    weights: Weights
+    path: FloatArray  # [answers + 1, features]: Weights after k answers
+    covariance: FloatArray  # [features, features]: Of the weights after the last answer
     # Entry of the first review that is learned from: before it there is no prediction out of sample
     first: int
 
@@ -217,12 +182,12 @@ class Walk:
     @cached_property
     def live(self) -> FloatArray:
         """Weights before each answer."""
-        return self.weights.path[np.maximum(np.arange(len(self.rows)) - self.first, 0)]
+        return self.path[np.maximum(np.arange(len(self.rows)) - self.first, 0)]
 
-    def begins_of_days(self) -> IntArray:
-        """Return for each review the entry of the first review of its day."""
-        day = self.answers.day[self.rows]
-        return np.searchsorted(day, day)
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Weights after the last answer."""
+        return tuple(self.path[-1].tolist())
 
 
 def walk(stages: Stages, prior: Prior, reviews: Reviews, end: int | None = None) -> Walk:
@@ -232,18 +197,20 @@ def walk(stages: Stages, prior: Prior, reviews: Reviews, end: int | None = None)
     rows = np.flatnonzero(answers.later)
     features = np.empty((len(rows), len(prior.features)))
     for number, (name, feature) in enumerate(prior.features.items()):
-        features[:, number] = _checked(name, feature(answers), len(reviews))[rows]
+        values = feature(answers)
+        if np.shape(values) != (len(reviews),) or not np.isfinite(values).all():
+            raise FitError(
+                f"feature {name}: an array of shape {np.shape(values)} where one finite number "
+                f"is needed for each of {len(reviews)} reviews"
+            )
+        features[:, number] = values[rows]
     first = int(np.searchsorted(rows, stages.begins[0]))
-    learned = rows[first:]
-    weights = learn_weights(
-        features[first:],
-        answers.z[learned],
-        reviews.recalled[learned],
-        prior.mean,
-        prior.width,
-        prior.drift,
+    taught = rows[first:]
+    outcome = reviews.recalled[taught].astype(np.float64)
+    path, covariance = learn_weights(
+        features[first:], answers.z[taught], outcome, prior.width, prior.drift
     )
-    return Walk(answers, rows, features, weights, first)
+    return Walk(answers, rows, features, path, covariance, first)
 
 
 def walk_through(
@@ -254,19 +221,10 @@ def walk_through(
     walked, last = walk(stages, prior, reviews, stages.begins[-1]), stages.models[-1]
     learned = replace(
         learned_by(last),
-        standard_errors=walked.weights.standard_errors,
+        standard_errors=tuple(np.sqrt(np.diag(walked.covariance)).tolist()),
         parts=tuple(as_part(last, Part("base", "base", n_train=len(rows)))),
     )
     return stages, walked, learned
-
-
-def _checked(name: str, values: FloatArray, reviews: int) -> FloatArray:
-    if np.shape(values) != (reviews,) or not np.isfinite(values).all():
-        raise FitError(
-            f"feature {name}: found an array of shape {np.shape(values)}, expected one finite "
-            f"number for each of {reviews} reviews"
-        )
-    return values
 
 
 def contributions(walked: Walk, prior: Prior) -> tuple[Contribution, ...]:
@@ -281,7 +239,7 @@ def contributions(walked: Walk, prior: Prior) -> tuple[Contribution, ...]:
     terms = (walked.features * walked.live)[learned]
     z = walked.z[learned] + terms.sum(axis=1)
     day = walked.answers.day[walked.rows[learned]]
-    found = []
+    gains = []
     for group in dict.fromkeys(groups):
         own = terms[:, [other == group for other in groups]].sum(axis=1)
         saved = np.logaddexp(0.0, sign * (z - own)) - np.logaddexp(0.0, sign * z)
@@ -289,5 +247,5 @@ def contributions(walked: Walk, prior: Prior) -> tuple[Contribution, ...]:
             return ()
         by_day = np.bincount(day, saved - saved.mean())
         error = float(np.sqrt(np.sum(by_day**2)) / len(saved))
-        found.append(Contribution(group, float(saved.mean()), error))
-    return tuple(found)
+        gains.append(Contribution(group, float(saved.mean()), error))
+    return tuple(gains)
