@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,29 +42,17 @@ HALF_LIFE = 0.5
 _ASYMPTOTIC = 10**9  # Reviews at which the prior's width is that of the population
 
 
-class LossOfRows(Protocol):
-    """Weighted log loss of some rows, as a function of the parameters.
-
-    As the public trainer computes it if `public`, where a model has a choice.
-    """
-
-    def __call__(self, rows: IntArray, weight: FloatArray, *, public: bool = True) -> Curved: ...
-
-
-class ModelOf(Protocol):
-    """Model with some parameters in it, and the record of their fit."""
-
-    def __call__(self, parameters: tuple[float, ...], learned: Learned) -> MemoryModel: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A model to be fitted, and the log to fit it to."""
 
     reviews: Reviews  # The log as the model reads it
     space: ParameterSpace  # Defaults, bounds and spread of the parameters
-    loss: LossOfRows
-    model: ModelOf
+    # Weighted log loss of ``(rows, weight)`` as a function of the parameters; unless
+    # ``public=False``, as the public trainer computes it, where a model has a choice
+    loss: Callable[..., Curved]
+    # Model with some parameters in it, and the record of their fit
+    model: Callable[[tuple[float, ...], Learned], MemoryModel]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -1,15 +1,14 @@
-"""The whole history of a card, for models that look back at every earlier review of it."""
+"""Models that are forgetting curves, and those that look back at the whole history of a card."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.data.cards import CardRows, rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
@@ -121,6 +120,23 @@ def _nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
     begins, lengths = begins[longest_first], lengths[longest_first]
     for nth in range(1, int(lengths[0]) if len(lengths) else 0):
         yield begins[: np.searchsorted(-lengths, -nth)] + nth
+
+
+class CurveOnly(ABC):
+    """Base of models that predict a review by their forgetting curve at its elapsed time."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        """Predict recall at other elapsed times, [len(rows), k].
+
+        NaN at a card's first review, if the model says nothing there.
+        """
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict recall at each of `rows` from the card's reviews before it."""
+        return self.predict_at(reviews, rows, reviews.elapsed[rows, None])[:, 0]
 
 
 class HistoryModel(CurveOnly):

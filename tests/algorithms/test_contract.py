@@ -6,14 +6,7 @@ from itertools import product
 
 import hydra.utils
 import pytest
-from contract import (
-    NAMES,
-    PRESETS,
-    PROMISES,
-    built,
-    config_of,
-    honest,
-)
+from contract import NAMES, PRESETS, PROMISES, built, config_of, honest
 from hydra.utils import get_class, get_object
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6

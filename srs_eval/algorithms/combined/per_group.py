@@ -9,13 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import (
-    Algorithm,
-    Learned,
-    MemoryModel,
-    Part,
-    Sampling,
-)
+from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel, Part, Sampling
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
@@ -25,12 +19,7 @@ from srs_eval.algorithms.combined.wrapping import (
     require_algorithm,
 )
 from srs_eval.algorithms.options import require_choice, require_whole
-from srs_eval.data.reviews import (
-    GROUPS,
-    FloatArray,
-    IntArray,
-    Reviews,
-)
+from srs_eval.data.reviews import GROUPS, FloatArray, IntArray, Reviews
 from srs_eval.errors import FitSkipped
 
 Group = Literal["deck", "preset", "note_type", "template", "note"]

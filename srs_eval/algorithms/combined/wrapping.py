@@ -23,12 +23,7 @@ from srs_eval.algorithms.algorithm import (
     undeclared,
     when_of,
 )
-from srs_eval.data.reviews import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Reviews,
-)
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 from srs_eval.errors import ConfigError
 
 # Log-odds of probabilities that are nearly 0 or 1, of which no more is made than this.

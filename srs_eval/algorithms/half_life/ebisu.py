@@ -10,14 +10,9 @@ import numpy as np
 from scipy.special import betaln, digamma
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned
-from srs_eval.algorithms.curve_only import CurveOnly
+from srs_eval.algorithms.history import CurveOnly
 from srs_eval.data.cards import rows_by_card
-from srs_eval.data.reviews import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Reviews,
-)
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
 
 # Alpha, beta and half-life before the first review.
@@ -54,48 +49,49 @@ def updated(
     The posterior is taken to the time at which its mean is one half, which is the new half-life,
     and replaced by the Beta distribution that has its mean and variance there. Where an outcome is
     so surprising that numbers end, the belief stays as it was, and is marked as not possible.
+
+    With p for recall after a half-life, recall at the review was ``p**when``.
     """
     alpha, beta, half_life = belief
-    # What is not finite is not possible, see below.
-    with np.errstate(all="ignore"):
-        weight = _Weight(alpha, beta, np.maximum(elapsed, _SHORTEST_ELAPSED) / half_life, recalled)
-        power = _half(weight)
-        whole = weight.log(np.zeros_like(power))
-        mean = np.exp(weight.log(power) - whole)
-        variance = np.exp(weight.log(2 * power) - whole) - mean**2
-        size = mean * (1 - mean) / variance - 1
-        found = np.array([mean * size, (1 - mean) * size, power * half_life])
-        possible = np.isfinite(found).all(axis=0) & (found > 0).all(axis=0)
-        possible &= np.abs(mean - 0.5) < _FARTHEST_FROM_HALF
-    return np.where(possible, found, belief), possible
+    when = np.maximum(elapsed, _SHORTEST_ELAPSED) / half_life
 
+    def log_moment(power: FloatArray) -> FloatArray:
+        """Return the logarithm of the integral of p**power times prior times likelihood."""
+        share = _log_mean(alpha + power, beta, when)
+        outcome = np.where(recalled, share, np.log(-np.expm1(share)))
+        return np.asarray(betaln(alpha + power, beta) + outcome)
 
-@dataclass(frozen=True, slots=True)
-class _Weight:
-    """Integrals of p**power over prior and likelihood, p being recall after a half-life.
-
-    Recall at the review was p**when, and a failure 1 - p**when.
-    """
-
-    alpha: FloatArray
-    beta: FloatArray
-    when: FloatArray
-    recalled: BoolArray
-
-    def log(self, power: FloatArray) -> FloatArray:
-        """Return the logarithm of the integral, up to a constant."""
-        known = betaln(self.alpha + power, self.beta)
-        share = _log_mean(self.alpha + power, self.beta, self.when)
-        return known + np.where(self.recalled, share, np.log(-np.expm1(share)))
-
-    def slope(self, power: FloatArray) -> FloatArray:
+    def slope(power: FloatArray) -> FloatArray:
         """Differentiate that logarithm by the power."""
-        a, b = self.alpha + power, self.beta
-        known = digamma(a) - digamma(a + b)
-        passed = digamma(a + self.when) - digamma(a + self.when + b)
-        share = _log_mean(a, b, self.when)
-        failed = (known - np.exp(share) * passed) / -np.expm1(share)
-        return np.where(self.recalled, passed, failed)
+        a = alpha + power
+        prior = digamma(a) - digamma(a + beta)
+        passed = digamma(a + when) - digamma(a + when + beta)
+        share = _log_mean(a, beta, when)
+        failed = (prior - np.exp(share) * passed) / -np.expm1(share)
+        return np.asarray(np.where(recalled, passed, failed))
+
+    # What is not finite is not possible.
+    with np.errstate(all="ignore"):
+        # Newton's method for the power of which the posterior mean is one half: the power as its
+        # logarithm, and the mean as that of its negative logarithm, are nearly on a straight line.
+        whole = log_moment(np.zeros_like(when))
+        log_power = np.zeros_like(when)
+        for _ in range(_MOST_STEPS):
+            power = np.exp(log_power)
+            surprise = whole - log_moment(power)
+            step = np.log(surprise / math.log(2)) * surprise / (slope(power) * power)
+            log_power += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+            # NaN compares as False.
+            if not (np.abs(step) > _SHORTEST_STEP).any():
+                break
+        power = np.exp(log_power)
+        mean = np.exp(log_moment(power) - whole)
+        variance = np.exp(log_moment(2 * power) - whole) - mean**2
+        size = mean * (1 - mean) / variance - 1
+        posterior = np.array([mean * size, (1 - mean) * size, power * half_life])
+        possible = np.isfinite(posterior).all(axis=0) & (posterior > 0).all(axis=0)
+        possible &= np.abs(mean - 0.5) < _FARTHEST_FROM_HALF
+    return np.where(possible, posterior, belief), possible
 
 
 def _log_mean(alpha: FloatArray, beta: FloatArray, power: FloatArray) -> FloatArray:
@@ -106,25 +102,6 @@ def _log_mean(alpha: FloatArray, beta: FloatArray, power: FloatArray) -> FloatAr
     at = a + until * (1 + _NODES[:, None])
     log_mean[soon] = until * (_NODE_WEIGHTS @ (digamma(at) - digamma(at + b)))
     return log_mean
-
-
-def _half(weight: _Weight) -> FloatArray:
-    """Find the power of which the posterior mean is one half, by Newton's method.
-
-    The power is taken as its logarithm, and the mean as that of its negative logarithm, of
-    which one is nearly a straight line of the other.
-    """
-    whole = weight.log(np.zeros_like(weight.when))
-    log_power = np.zeros_like(whole)
-    for _ in range(_MOST_STEPS):
-        power = np.exp(log_power)
-        surprise = whole - weight.log(power)
-        step = np.log(surprise / math.log(2)) * surprise / (weight.slope(power) * power)
-        log_power += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
-        # NaN compares as False.
-        if not (np.abs(step) > _SHORTEST_STEP).any():
-            break
-    return np.exp(log_power)
 
 
 def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[FloatArray, BoolArray]:

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from srs_eval.algorithms.algorithm import Algorithm
-from srs_eval.algorithms.curve_only import CurveOnly
 from srs_eval.algorithms.fitted import Fitted
+from srs_eval.algorithms.history import CurveOnly
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews

@@ -26,14 +26,7 @@ from srs_eval.algorithms.neural.network import (
 )
 from srs_eval.algorithms.neural.recipes import Recipes
 from srs_eval.algorithms.neural.sequences import Histories, groups_of_targets, histories_before
-from srs_eval.algorithms.neural.training import (
-    Adam,
-    Ramps,
-    Recipe,
-    cosine,
-    epochs,
-    generator_from,
-)
+from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, cosine, epochs, generator_from
 from srs_eval.algorithms.options import require_above_zero, require_whole
 from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, pooled, weights_for
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews

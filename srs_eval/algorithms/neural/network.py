@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from srs_eval.algorithms.algorithm import Learned
-from srs_eval.algorithms.curve_only import CurveOnly
+from srs_eval.algorithms.history import CurveOnly
 from srs_eval.algorithms.neural.sequences import (
     Histories,
     batch_of,

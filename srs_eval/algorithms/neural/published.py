@@ -58,8 +58,7 @@ class Gru(NetworkAlgorithm):
     the GRU, 2 weights and a bias in the last layer. It does not read same-day reviews.
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
-    0.375, RMSE(bins) 0.086, AUC 0.668. There, and here with `weights`, a fit of 5 epochs starts at
-    the pretrained weights. Without, weights are drawn and trained for 60 epochs.
+    0.375, RMSE(bins) 0.086, AUC 0.668.
 
     It is here to compare with the public number. On the log of the command at ``algo=lstm`` it
     has a log loss of 0.458, where the LSTM has 0.432 and FSRS-6 0.434: use these.
@@ -123,9 +122,7 @@ class GruP(Gru):
     does not read same-day reviews.
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
-    0.352, RMSE(bins) 0.063, AUC 0.687; 0.346 where it reads same-day reviews. There, and here with
-    `weights`, a fit of 16 epochs at a learning rate of 0.01 starts at the pretrained weights.
-    Without, weights are drawn and trained for 40 epochs.
+    0.352, RMSE(bins) 0.063, AUC 0.687; 0.346 where it reads same-day reviews.
 
     Parameters
     ----------
@@ -218,9 +215,7 @@ class Transformer(NetworkAlgorithm):
     attended to, so that a prediction depends on the batch it is made in.
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too, and "likely
-    bugged" as its authors say): log loss 0.468, RMSE(bins) 0.167, AUC 0.531. There, and here with
-    `weights`, a fit of 5 epochs starts at the pretrained weights. Without, weights are drawn and
-    trained for 20 epochs.
+    bugged" as its authors say): log loss 0.468, RMSE(bins) 0.167, AUC 0.531.
     """
 
     name: ClassVar[str] = "transformer"
@@ -338,8 +333,7 @@ class Nn17(NetworkAlgorithm):
     2024), after Woźniak's descriptions of SM-17 (https://supermemo.guru/wiki/Algorithm_SM-17).
 
     Published row (January 2025; pretrained on users 1 to 100, who are scored too): log loss
-    0.398, RMSE(bins) 0.101, AUC 0.624. There, and here with `weights`, a fit of 5 epochs starts at
-    the pretrained weights. Without, the networks are drawn and trained for 20 epochs.
+    0.398, RMSE(bins) 0.101, AUC 0.624.
 
     It is here to compare with the public number. On the log of the command at ``algo=lstm`` it
     has a log loss of 0.482, where the LSTM has 0.432.

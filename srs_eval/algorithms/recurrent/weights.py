@@ -17,12 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from srs_eval.data.reviews import (
-    FloatArray,
-    IntArray,
-    Reviews,
-    User,
-)
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews, User
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
 # A user's log, and the rows whose outcomes are learned from.

@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from srs_eval.data.cards import CardRows, rows_by_card, stable_order
-from srs_eval.data.reviews import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Reviews,
-)
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 
 # Answer times are cut off here, as collections do themselves at about a minute.
 _LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0

@@ -9,12 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
-from srs_eval.algorithms.combined.wrapping import (
-    Asked,
-    Combination,
-    Wrapper,
-    require_algorithm,
-)
+from srs_eval.algorithms.combined.wrapping import Asked, Combination, Wrapper, require_algorithm
 from srs_eval.algorithms.options import require_above_zero
 from srs_eval.algorithms.sessions.features import CARD, LEVEL_OF_CARD, SESSION
 from srs_eval.algorithms.sessions.mixture import Mixture

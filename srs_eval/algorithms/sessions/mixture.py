@@ -8,12 +8,7 @@ from itertools import chain
 import numpy as np
 from scipy.special import expit
 
-from srs_eval.algorithms.algorithm import (
-    Algorithm,
-    Learned,
-    MemoryModel,
-    Part,
-)
+from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel, Part
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,

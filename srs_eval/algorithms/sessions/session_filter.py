@@ -15,14 +15,7 @@ from srs_eval.algorithms.combined.wrapping import Wrapper, require_algorithm
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.algorithms.sessions.features import LEVEL, SETS, SIBLINGS, Feature
-from srs_eval.algorithms.sessions.walk import (
-    Prior,
-    Stages,
-    Walk,
-    contributions,
-    walk,
-    walk_through,
-)
+from srs_eval.algorithms.sessions.walk import Prior, Stages, Walk, contributions, walk, walk_through
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError

@@ -9,13 +9,7 @@ from functools import cached_property
 import numba
 import numpy as np
 
-from srs_eval.algorithms.algorithm import (
-    Algorithm,
-    Contribution,
-    Learned,
-    MemoryModel,
-    Part,
-)
+from srs_eval.algorithms.algorithm import Algorithm, Contribution, Learned, MemoryModel, Part
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     as_part,
@@ -26,11 +20,7 @@ from srs_eval.algorithms.combined.wrapping import (
 )
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import Feature
-from srs_eval.data.reviews import (
-    FloatArray,
-    IntArray,
-    Reviews,
-)
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import FitError, FitSkipped
 
 # Of the information of an answer, so that certain predictions can be unlearned.

@@ -16,12 +16,7 @@ from srs_eval.algorithms.neural.sequences import (
     groups_of_targets,
     histories_before,
 )
-from srs_eval.algorithms.neural.training import (
-    Ramps,
-    Recipe,
-    epochs,
-    generator_from,
-)
+from srs_eval.algorithms.neural.training import Ramps, Recipe, epochs, generator_from
 
 PLAIN = Recipe(epochs=4, batch_size=1, learning_rate=0.1)
 # A recipe, and its learning rate after a share of all steps.
