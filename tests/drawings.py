@@ -1,16 +1,9 @@
-"""Predictions to draw, figures of them, and what is in a figure as text."""
+"""Predictions to draw, and figures of them."""
 
 from dataclasses import replace
 
 import numpy as np
-from matplotlib.collections import Collection
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.spines import Spine
-from matplotlib.text import Text
-from matplotlib.ticker import FixedLocator
 from pairs import predicted
 
 from srs_eval import plots
@@ -138,76 +131,3 @@ def others():
         },
         "no curves": forgetting(odd["one"]),
     }
-
-
-def _numbers(values):
-    """Write numbers so that their last digits do not matter."""
-    return " ".join(f"{float(value) + 1e-9:.3f}" for value in np.ravel(values))
-
-
-def _shape(points):
-    points = np.ma.filled(np.ma.asarray(points, float), np.nan).reshape(-1, 2)
-    points = points[np.isfinite(points).all(axis=1)]
-    if not len(points):
-        return "nothing"
-    ends = " to ".join(_numbers(points[place]) for place in (0, -1))
-    return f"{len(points)} points from {ends}, mean {_numbers(points.mean(axis=0))}"
-
-
-_LOOKS = ("linewidth", "markersize", "fontsize", "ha", "va", "zorder", "color", "facecolor")
-
-
-def _looks(artist):
-    """Tell widths, sizes, places and colours."""
-    found = []
-    for name in _LOOKS:
-        value = getattr(artist, f"get_{name}", str)()
-        found.append(to_hex(value, keep_alpha=True) if "color" in name and value else str(value))
-    return " ".join(filter(None, found))
-
-
-def _told(artist):
-    label = str(artist.get_label())
-    name = "" if label.startswith("_") else f" {label!r}"
-    if isinstance(artist, Collection):
-        corners = [path.vertices for path in artist.get_paths()] or [np.zeros((0, 2))]
-        places = f", at {_shape(artist.get_offsets())}" if len(artist.get_offsets()) > 1 else ""
-        colours = artist.get_edgecolor(), artist.get_facecolor()
-        kinds = artist.get_linewidths(), *colours, getattr(artist, "_sizes", [])
-        shades = [_numbers(of.mean(axis=0)) for of in map(np.atleast_1d, kinds) if len(of)]
-        return f"collection{name} {_shape(np.concatenate(corners))}{places}, {shades}"
-    if isinstance(artist, Line2D):
-        return f"line{name} {_shape(artist.get_xydata())}, {_looks(artist)}"
-    if isinstance(artist, Patch):
-        corners = artist.get_patch_transform().transform(artist.get_path().vertices)
-        return f"patch{name} {_shape(corners)}, {_looks(artist)}"
-    if isinstance(artist, Text) and artist.get_text():
-        place = _numbers(artist.get_position())
-        return f"text {artist.get_text()!r} at {place}, {_looks(artist)}"
-    return None
-
-
-def _words(legend):
-    return [text.get_text() for text in (legend.get_title(), *legend.get_texts())]
-
-
-def told(figure):
-    """Tell what a figure has, by axes, without its layout."""
-    if figure is None:
-        return "no figure\n"
-    lines = [f"size {_numbers(figure.get_size_inches())}"]
-    lines += [str(_told(text)) for text in figure.texts]
-    for legend in figure.legends:
-        lines.append(f"  legend at {legend._loc}: {_words(legend)}")
-    for axes in [inner for one in figure.axes for inner in (one, *one.child_axes)]:
-        limits = _numbers(axes.get_xlim()), _numbers(axes.get_ylim())
-        lines.append(f"axes {limits[0]}, {limits[1]}: {axes.get_xlabel()!r}, {axes.get_ylabel()!r}")
-        for axis in (axes.xaxis, axes.yaxis):
-            if isinstance(axis.get_major_locator(), FixedLocator) and len(axis.get_ticklocs()):
-                marks = [label.get_text() for label in axis.get_ticklabels()]
-                lines.append(f"  marks at {_numbers(axis.get_ticklocs())}: {marks}")
-        found = [_told(artist) for artist in axes.get_children() if not isinstance(artist, Spine)]
-        lines += [f"  {text}" for text in found if text]
-        if (legend := axes.get_legend()) is not None:
-            lines.append(f"  legend at {legend._loc}: {_words(legend)}")
-    return "\n".join(lines) + "\n"

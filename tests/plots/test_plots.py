@@ -11,7 +11,6 @@ from drawings import (
     on_axes,
     others,
     simulated,
-    told,
     ugly,
 )
 from matplotlib.text import Text
@@ -28,17 +27,12 @@ from srs_eval.metrics.tally import tally
 from srs_eval.plots.bins_plot import bin_gaps
 from srs_eval.plots.calibration_plot import plot_calibration
 from srs_eval.plots.contributions_plot import plot_contributions
+from srs_eval.plots.curves_plot import elapsed_sums, plot_temporal, recall_of
 from srs_eval.plots.roc_plot import plot_roc
 from srs_eval.plots.users_plot import plot_user_scores
 from srs_eval.plots.versus_plot import plot_versus
 
 SIZES = {"a": 0, "b": 1, "c": 3}
-
-
-def test_figures_have_what_is_written_down_for_review(golden_text):
-    usual = {name: make(simulated(3000)) for name, make in FIGURES.items()}
-    figures = {**usual, **others()}
-    golden_text("figures", "\n".join(f"# {name}\n{told(made)}" for name, made in figures.items()))
 
 
 @pytest.mark.slow
@@ -143,6 +137,34 @@ def test_rmse_bins_is_the_metric_lapses_included_and_a_bin_has_the_reviews_of_it
     inside &= (some.nth_review >= 7) & (some.nth_review <= 12)
     assert (gaps.n.sum(), gaps.n[3, 2]) == (len(some), inside.sum())
     assert gaps.gap[3, 2] == pytest.approx((some.p - some.recalled)[inside].mean())
+
+
+def test_recall_over_elapsed_days_is_that_of_the_reviews_on_later_days(some):
+    recall, later = recall_of(elapsed_sums(some)), some.elapsed_days > 0
+    assert (recall.n.sum(), recall.same_day) == (later.sum(), (~later).sum())
+    assert recall.recalled.sum() == some.recalled[later].sum()
+    assert recall.predicted @ recall.n == pytest.approx(some.p[later].sum())
+    assert np.log(recall.days) @ recall.n == pytest.approx(np.log(some.elapsed_days[later]).sum())
+    first = some.elapsed_days[later] < recall.days[:2].mean()
+    assert recall.n[0] == pytest.approx(first.sum(), rel=0.1)
+    assert (np.diff(recall.days) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda p: p, "recall falls at every later time"),
+        (lambda p: p[:, ::-1], "not falling: 100 % of pairs\n(rising 100 %, flat 0 %)"),
+        (lambda p: 0 * p + 0.9, "not falling: 100 % of pairs\n(rising 0 %, flat 100 %)"),
+    ],
+)
+def test_forgetting_curves_their_median_and_how_often_recall_does_not_fall(some, change, text):
+    curves = replace(some.curves, p=change(some.curves.p))
+    axes, _ = on_axes(plot_temporal, curves)
+    assert key(axes) == text
+    median = next(line for line in axes.lines if line.get_label() == "median curve")
+    ends = np.median(curves.p[:, [0, -1]], axis=0)
+    assert median.get_ydata()[[0, -1]] == pytest.approx(ends)
 
 
 def test_the_comparison_of_two_models():
