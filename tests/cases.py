@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from srs_eval.errors import SrsEvalError
 
 ROOT = Path(__file__).parents[1]
+_OPTION = re.compile(r"\b(?:data|protocol|panel|algo)\.[a-z_.]*[a-z]")
 
 
 def rest_nightly(cases, kept=1):
@@ -52,15 +54,16 @@ def values_in(words, kinds=()):
 def making(kinds, tell=repr):
     """Return what makes an object for a line of a transcript, ``KIND OPTION=VALUE …``.
 
-    Told is the object, or its error.
+    Told is the object, or the options that its error names.
     """
 
     def told_by(kind, *words):
         try:
             made = kinds[kind](**values_in(words, kinds))
         except SrsEvalError as error:
-            return f"{error}\n"
-        return f"{tell(made)}\n"
+            names = dict.fromkeys(_OPTION.findall(str(error)))
+            return f"refused: {', '.join(names) or error}"
+        return tell(made)
 
     return told_by
 

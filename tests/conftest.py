@@ -168,8 +168,8 @@ def transcript(golden_text):
             told.append(line)
             if line.startswith("$"):
                 typed = re.sub(r"(.)\{(\d+)\}", lambda found: found[1] * int(found[2]), line)
-                told.append(told_by(*typed.split()[1:]))
-        golden_text(name, "\n".join(told))
+                told.append(told_by(*typed.split()[1:]).strip("\n"))
+        golden_text(name, "\n".join([*filter(None, told), ""]))
 
     return check
 

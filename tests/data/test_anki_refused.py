@@ -112,7 +112,7 @@ def test_a_changed_collection_is_refused_unless_options_allow_it(
         with opened(path) as database:
             database.executescript(" ".join(words))
         error = refusal(path)
-        told = [in_our_words(error)]
+        told = [in_our_words(error).partition("\n")[0]]
         for found in error.violations:
             assert len(found) < 300
             told += [", ".join([found.kind, found.column, *found.rows])] if found.column else []

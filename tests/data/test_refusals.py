@@ -133,7 +133,7 @@ def test_what_is_wrong_is_told_by_kind_column_and_row(tmp_path, transcript, form
         lines = [
             ", ".join([kind, *filter(None, [column]), *rows]) for kind, column, rows in facts(error)
         ]
-        return "\n".join([*lines, str(error).replace(str(tmp_path), "…"), ""])
+        return "\n".join(lines or [str(error).replace(str(tmp_path), "…")])
 
     transcript("log_refusals", told_by)
 

@@ -39,7 +39,7 @@ def test_every_spelling_is_a_moment_and_what_is_none_is_told(transcript):
         if all(value is None or (isinstance(value, int) and value < 1e15) for value in values):
             thousand = [None if value is None else 1000 * value for value in values]
             assert list(told(thousand, unit="ms" if unit == "s" else unit)) == found
-        return "".join(f"  {each}\n" for each in found)
+        return f"  {', '.join(found)}"
 
     transcript("times", told_by)
     for value in (MOMENT, MOMENT.replace(tzinfo=None), MOMENT.astimezone(ZoneInfo("Asia/Tokyo"))):
