@@ -48,16 +48,16 @@ class History:
         ends = np.cumsum(earlier)
         begin = 0
         while begin < len(rows):
-            done = ends[begin - 1] if begin else 0
-            end = max(int(np.searchsorted(ends, done + HELD, side="right")), begin + 1)
-            some = slice(begin, end)
-            counts = earlier[some]
-            starts = ends[some] - counts - done
+            before = ends[begin - 1] if begin else 0
+            end = max(int(np.searchsorted(ends, before + HELD, side="right")), begin + 1)
+            block = slice(begin, end)
+            counts = earlier[block]
+            starts = ends[block] - counts - before
             owner = np.repeat(np.arange(end - begin), counts)
-            first = self.place[rows[some]] - counts
+            first = self.place[rows[block]] - counts
             place = np.arange(len(owner)) + np.repeat(first - starts, counts)
-            age = now[some][owner] - self.clock[place]
-            yield Pairs(some, counts, starts, owner, place, age)
+            age = now[block][owner] - self.clock[place]
+            yield Pairs(block, counts, starts, owner, place, age)
             begin = end
 
 
@@ -76,9 +76,9 @@ class Pairs:
     def sums(self, values: NDArray[np.generic]) -> FloatArray:
         """Sum over the earlier reviews of each row, 0 where there are none."""
         total = np.zeros(len(self.counts))
-        some = self.counts > 0
-        if some.any():
-            total[some] = np.add.reduceat(values, self.starts[some], dtype=np.float64)
+        occupied = self.counts > 0
+        if occupied.any():
+            total[occupied] = np.add.reduceat(values, self.starts[occupied], dtype=np.float64)
         return total
 
 

@@ -166,9 +166,9 @@ def learned_together(
     """Record fits as one; their notes follow `note`, each after the name of its model if any."""
     records = {name: learned_by(model) for name, model in models.items()}
     notes = {name: record.note for name, record in records.items() if record.note}
-    told = (f"{name}: {text}" if name else text for name, text in notes.items())
+    named = (f"{name}: {text}" if name else text for name, text in notes.items())
     return Learned(
-        note="; ".join([*([note] if note else []), *told]),
+        note="; ".join([*([note] if note else []), *named]),
         fallback=fallback or any(record.fallback for record in records.values()),
         parts=tuple(parts),
         converged=all(record.converged for record in records.values()),

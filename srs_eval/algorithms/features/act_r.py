@@ -83,15 +83,15 @@ class Activation:
         while first < len(self.begins) and self.lengths[first]:
             # As many cards as fit into memory, side by side: the longest sets the width.
             width = int(self.lengths[first])
-            some = slice(first, first + max(HELD // width, 1))
+            block = slice(first, first + max(HELD // width, 1))
             along = np.arange(width)
-            places = self.begins[some, None] + along
-            there = along < self.lengths[some, None]
-            clock = self.history.clock[np.where(there, places, 0)]
-            found, found_by = _card_by_card(w, clock, self.lengths[some])
-            strength[places[there]] = found[there]
-            by[:, places[there]] = found_by[:, there]
-            first = some.stop
+            places = self.begins[block, None] + along
+            is_review = along < self.lengths[block, None]
+            clock = self.history.clock[np.where(is_review, places, 0)]
+            strengths, slopes = _card_by_card(w, clock, self.lengths[block])
+            strength[places[is_review]] = strengths[is_review]
+            by[:, places[is_review]] = slopes[:, is_review]
+            first = block.stop
         return strength, by
 
     def _last_strengths(
@@ -100,11 +100,11 @@ class Activation:
         """Strength at each of `rows` from those before, and derivatives [3, rows]."""
         last, last_by = np.ones(len(self.rows)), np.zeros((3, len(self.rows)))
         for pairs in self.history.pairs(self.rows, self.elapsed):
-            left, left_by = _left(w, pairs.age, strength[pairs.place], by[:, pairs.place])
+            trace, trace_by = _trace(w, pairs.age, strength[pairs.place], by[:, pairs.place])
             # Nothing precedes a first review; any number will do there.
-            last[pairs.rows] = np.where(pairs.counts > 0, pairs.sums(left), 1.0)
+            last[pairs.rows] = np.where(pairs.counts > 0, pairs.sums(trace), 1.0)
             for number in range(3):
-                last_by[number, pairs.rows] = pairs.sums(left_by[number])
+                last_by[number, pairs.rows] = pairs.sums(trace_by[number])
         return last, last_by
 
 
@@ -116,13 +116,13 @@ def _card_by_card(
     for nth in range(1, clock.shape[1]):
         cards = int(np.searchsorted(-lengths, -nth))  # those that have an nth review
         age = clock[:cards, nth, None] - clock[:cards, :nth]
-        left, left_by = _left(w, age, strength[:cards, :nth], by[:, :cards, :nth])
-        strength[:cards, nth] = left.sum(axis=-1)
-        by[:, :cards, nth] = left_by.sum(axis=-1)
+        trace, trace_by = _trace(w, age, strength[:cards, :nth], by[:, :cards, :nth])
+        strength[:cards, nth] = trace.sum(axis=-1)
+        by[:, :cards, nth] = trace_by.sum(axis=-1)
     return strength, by
 
 
-def _left(
+def _trace(
     w: FloatArray, age: FloatArray, strength: FloatArray, by: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return what earlier reviews add to the strength now, with its derivatives by a, c, h."""
@@ -130,14 +130,14 @@ def _left(
     seconds = _SECONDS * h * age
     log_seconds = np.log(np.maximum(seconds, 1.0))
     decay = c * strength + a
-    left = np.exp(-decay * log_seconds)
-    by_decay = -left * log_seconds
-    left_by = c * by
-    left_by[_A] += 1.0
-    left_by[_C] += strength
-    left_by *= by_decay
-    left_by[_H] -= left * decay * (seconds > 1) / h
-    return left, left_by
+    trace = np.exp(-decay * log_seconds)
+    by_decay = -trace * log_seconds
+    trace_by = c * by
+    trace_by[_A] += 1.0
+    trace_by[_C] += strength
+    trace_by *= by_decay
+    trace_by[_H] -= trace * decay * (seconds > 1) / h
+    return trace, trace_by
 
 
 class ActR(FittedLogOdds):

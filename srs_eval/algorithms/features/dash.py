@@ -129,17 +129,17 @@ class Traces:
 
     def __call__(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         slope, exponent, failed, passed, bias = w
-        left = np.empty((len(self.rows), 3))  # of failures, of passes, derivative of both
+        traces = np.empty((len(self.rows), 3))  # of failures, of passes, derivative of both
         recalled = self.history.of_places(self.history.reviews.recalled)
         for pairs in self.history.pairs(self.rows, self.elapsed):
             log_age = np.log(np.maximum(pairs.age, _YOUNGEST))
             trace = np.exp(-exponent * log_age) * (pairs.age > _YOUNGEST)
             after_pass = recalled[pairs.place]
             worth = np.where(after_pass > 0, passed, failed)
-            left[pairs.rows, 0] = pairs.sums(trace * (1 - after_pass))
-            left[pairs.rows, 1] = pairs.sums(trace * after_pass)
-            left[pairs.rows, 2] = pairs.sums(-log_age * trace * worth)
-        after_failures, after_passes, by_exponent = left.T
+            traces[pairs.rows, 0] = pairs.sums(trace * (1 - after_pass))
+            traces[pairs.rows, 1] = pairs.sums(trace * after_pass)
+            traces[pairs.rows, 2] = pairs.sums(-log_age * trace * worth)
+        after_failures, after_passes, by_exponent = traces.T
         total = after_failures * failed + after_passes * passed
         logarithm = np.log1p(np.maximum(total, 0.0))
         by_total = np.where(total > 0, slope / (1 + np.maximum(total, 0.0)), 0.0)

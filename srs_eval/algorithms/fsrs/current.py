@@ -44,13 +44,11 @@ def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
 
 def current_parameters(presets: Mapping[int, tuple[float, ...]]) -> dict[int, tuple[float, ...]]:
     """Return the parameters of FSRS-6 of each preset; default ones for those of no version."""
-    found = {}
-    for number, stored in presets.items():
-        try:
-            found[number] = as_fsrs6(stored)
-        except ValueError:
-            found[number] = DEFAULTS
-    return found
+    known = (0, 17, 19, len(DEFAULTS))
+    return {
+        number: as_fsrs6(stored) if len(stored) in known else DEFAULTS
+        for number, stored in presets.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class CurrentParameters(Algorithm):
         return not all(np.allclose(w, DEFAULTS, rtol=1e-5) for w in self.presets.values())
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
-        """Return the model with the given parameters."""
+        """Return the model with these parameters."""
         equations = Fsrs6Equations()
         models = {number: RecurrentModel(equations, w) for number, w in self.presets.items()}
         return PerGroupModel("preset", RecurrentModel(equations, DEFAULTS), models)

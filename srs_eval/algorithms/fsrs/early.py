@@ -146,8 +146,8 @@ class Fsrs3Equations(ExponentialForgetting, FsrsEquations):
         difficulty = m.clip(w[5] * w[2] + (1 - w[5]) * moved, EASIEST, HARDEST)
         surprise = m.exp((1 - p) * w[8]) - 1
         growth = m.exp(w[6]) * (11 - difficulty) * stability ** w[7] * surprise
-        kept = difficulty ** w[10] * stability ** w[11]
-        failed = w[9] * kept * m.exp((1 - p) * w[12])
+        memory = difficulty ** w[10] * stability ** w[11]
+        failed = w[9] * memory * m.exp((1 - p) * w[12])
         return (
             self.bounded(m, m.where(rating > 1, stability * (1 + growth), failed)),
             difficulty,

@@ -113,8 +113,8 @@ def stability_after_failure(
     m: Maths, w: Value, stability: Value, difficulty: Value, p: Value
 ) -> Value:
     """Stability after a failure on a later day; uses `w[11]` to `w[14]`."""
-    kept = (stability + 1) ** w[13] - 1
-    return w[11] * difficulty ** (-w[12]) * kept * m.exp((1 - p) * w[14])
+    memory = (stability + 1) ** w[13] - 1
+    return w[11] * difficulty ** (-w[12]) * memory * m.exp((1 - p) * w[14])
 
 
 def first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
@@ -231,7 +231,7 @@ class FsrsWithFirstStabilities(FsrsFitted):
         on_later_days = by_card.earlier(later_day) + later_day
         second = rows[(on_later_days[rows] == 1) & (reviews.elapsed[rows] > 0)]
         one, two, three, four = start[:4].tolist()
-        found = initial_stabilities(
+        first = initial_stabilities(
             reviews.rating[by_card.first()[second]],
             reviews.elapsed[second],
             reviews.recalled[second],
@@ -241,7 +241,7 @@ class FsrsWithFirstStabilities(FsrsFitted):
             shortest=problem.space.lower[0],
             smoothed=reviews.whole_days,
         )
-        if found is None:
+        if first is None:
             return start, _NO_SECOND_REVIEWS
-        begun = np.r_[found, start[4:]]
+        begun = np.r_[first, start[4:]]
         return (begun, "") if self.method == "s0" else super().trained(problem, rows, begun)

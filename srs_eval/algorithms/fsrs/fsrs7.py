@@ -129,8 +129,8 @@ def _updated(
 
     Uses the eight parameters from `w[start]` on.
     """
-    kept = w[start + 3] * ((stability + 1) ** w[start + 4] - 1) * m.exp((1 - p) * w[start + 5])
-    failed = m.minimum(stability, kept)
+    memory = w[start + 3] * ((stability + 1) ** w[start + 4] - 1) * m.exp((1 - p) * w[start + 5])
+    failed = m.minimum(stability, memory)
     bonus = m.where(rating == HARD, w[start + 6], m.where(rating == EASY, w[start + 7], 1.0))
     surprise = m.exp((1 - p) * w[start + 2]) - 1
     scale = m.exp(w[start] - 1.5) * (11 - difficulty)

@@ -111,9 +111,9 @@ def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[FloatArray, BoolAr
     needed for `rows`, and whether it could not be updated after that review.
     """
     cards = rows_by_card(reviews.card)
-    wanted = np.zeros(len(reviews), bool)
-    wanted[rows] = True
-    last = np.maximum.reduceat(np.where(wanted, cards.nth, -1)[cards.order], cards.begins)
+    mask = np.zeros(len(reviews), bool)
+    mask[rows] = True
+    last = np.maximum.reduceat(np.where(mask, cards.nth, -1)[cards.order], cards.begins)
     by_length = np.argsort(-last, kind="stable")
     begins, last = cards.begins[by_length], last[by_length]
     belief = np.tile(np.array(_START)[:, None], len(begins))

@@ -184,11 +184,11 @@ class _TransformerNetwork(PowerCurveNetwork):
         shortest_first = torch.argsort(last, stable=True)
         parts, at_a_time = [], max(1, _PAIRS_AT_A_TIME // n_steps**2)
         for begin in range(0, len(entry), at_a_time):
-            some = shortest_first[begin : begin + at_a_time]
-            length = int(last[some[-1]]) + 1
-            histories = inputs[:length, entry[some] % n_cards].transpose(0, 1)
-            after = torch.arange(length, device=inputs.device) > last[some, None]
-            token = inputs.new_zeros(len(some), 1, _WIDTH)
+            part = shortest_first[begin : begin + at_a_time]
+            length = int(last[part[-1]]) + 1
+            histories = inputs[:length, entry[part] % n_cards].transpose(0, 1)
+            after = torch.arange(length, device=inputs.device) > last[part, None]
+            token = inputs.new_zeros(len(part), 1, _WIDTH)
             output = self.transformer(
                 histories, token, src_key_padding_mask=after, memory_key_padding_mask=after
             )

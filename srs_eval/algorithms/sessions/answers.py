@@ -15,7 +15,7 @@ from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 
 # Answer times are cut off here, as collections do themselves at about a minute.
 _LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0
-# Sums are kept for that many groups at most, although most of these may be empty.
+# Sums are share for that many groups at most, although most of these may be empty.
 _MOST_GROUPS = 1 << 16
 # Cards at most so many places apart are neighbours; places and days after which one counts less.
 _PLACES, _FADING_PLACES, FADING_DAYS = 15, 5.0, 3.0
@@ -23,12 +23,12 @@ _PLACES, _FADING_PLACES, FADING_DAYS = 15, 5.0, 3.0
 
 # Each step needs the one before, within groups of any order: no numpy function can do that.
 @numba.njit()
-def _faded(group: IntArray, value: FloatArray, kept: float) -> FloatArray:
+def _faded(group: IntArray, value: FloatArray, share: float) -> FloatArray:
     before = np.empty(len(group))
     sums = np.zeros(group.max() + 1 if len(group) else 0)
     for row in range(len(group)):
         before[row] = sums[group[row]]
-        sums[group[row]] = kept * before[row] + value[row]
+        sums[group[row]] = share * before[row] + value[row]
     return before
 
 
@@ -74,14 +74,14 @@ class Answers:
     @cached_property
     def predicted(self) -> BoolArray:
         """Whether the base model can predict each review."""
-        found: BoolArray = (self.reviews.elapsed > 0) & (self.previous >= 0)
-        return found
+        mask: BoolArray = (self.reviews.elapsed > 0) & (self.previous >= 0)
+        return mask
 
     @cached_property
     def later(self) -> BoolArray:
         """Whether each review is a later-day review."""
-        found: BoolArray = self.predicted & (self.reviews.elapsed_days > 0)
-        return found
+        mask: BoolArray = self.predicted & (self.reviews.elapsed_days > 0)
+        return mask
 
     @cached_property
     def information(self) -> FloatArray:
@@ -136,9 +136,9 @@ class Answers:
         begins = np.diff(note[order], prepend=-1) != 0
         turns = begins | (np.diff(self.card[order], prepend=-1) != 0)
         before = np.where(begins, -1, np.roll(order, 1))
-        found = np.empty(len(self), np.int64)
-        found[order] = before[np.maximum.accumulate(np.where(turns, np.arange(len(self)), 0))]
-        return found
+        latest = np.empty(len(self), np.int64)
+        latest[order] = before[np.maximum.accumulate(np.where(turns, np.arange(len(self)), 0))]
+        return latest
 
     @cached_property
     def last_day(self) -> IntArray:
@@ -182,19 +182,19 @@ class Answers:
         self,
         values: NDArray[np.generic],
         group: IntArray,
-        kept: float = 1.0,
+        share: float = 1.0,
         counted: BoolArray | None = None,
     ) -> FloatArray:
         """Sum the values before each review, of which each later one of the group keeps a share.
 
-        `group` has the numbers from `grouped`. A share `kept` of 1 gives the sum, 0 the latest
+        `group` has the numbers from `grouped`. A share `share` of 1 gives the sum, 0 the latest
         value. Only the reviews in `counted` take part; at the others the result is 0.
         """
         if counted is None:
-            return _faded(group, values.astype(np.float64), kept)
-        found = np.zeros(len(self))
-        found[counted] = _faded(group[counted], values[counted].astype(np.float64), kept)
-        return found
+            return _faded(group, values.astype(np.float64), share)
+        sums = np.zeros(len(self))
+        sums[counted] = _faded(group[counted], values[counted].astype(np.float64), share)
+        return sums
 
     def bias(
         self, half_life: float, group: IntArray, prior: float, counted: BoolArray
@@ -205,9 +205,9 @@ class Answers:
         it may be infinite. `prior` is the strength of the pull towards no bias. `group` and
         `counted`, which answers count, are [n].
         """
-        kept = 0.5 ** (1 / half_life)
-        total = self.faded(self.residual, group, kept, counted)
-        return total / (self.faded(self.information, group, kept, counted) + prior)
+        share = 0.5 ** (1 / half_life)
+        total = self.faded(self.residual, group, share, counted)
+        return total / (self.faded(self.information, group, share, counted) + prior)
 
     def bias_of_neighbours(self, prior: float) -> FloatArray:
         """Return such a step for cards that were introduced just before or after each card."""

@@ -51,8 +51,8 @@ class ForecastModel(Combination):
             elapsed, z = asked.elapsed.T, self.stages.log_odds_of(asked).T
         # Training reviews before it have taught the base as well.
         until = np.minimum(self.stages.begins[-1], rows)
-        known = np.searchsorted(walked.rows, np.maximum(walked.answers.previous[rows] + 1, until))
-        weights = walked.path[np.maximum(known - walked.first, 0)]
+        entry = np.searchsorted(walked.rows, np.maximum(walked.answers.previous[rows] + 1, until))
+        weights = walked.path[np.maximum(entry - walked.first, 0)]
         moved, slope = weights[:, 0].copy(), weights[:, 1]
         for number, feature in enumerate(CARD.values(), start=len(LEVEL_OF_CARD)):
             moved += weights[:, number] * feature(walked.answers)[rows]

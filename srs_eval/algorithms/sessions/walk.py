@@ -99,8 +99,8 @@ class Stages:
         for model, begin, end in self.segments(reviews):
             rows = begin + np.flatnonzero(reviews.elapsed[begin:end] > 0)
             if len(rows):
-                known = reviews if end == len(reviews) else reviews.take(np.arange(end))
-                p = model.predict(*as_seen_by(self.algorithm, known, rows))
+                log = reviews if end == len(reviews) else reviews.take(np.arange(end))
+                p = model.predict(*as_seen_by(self.algorithm, log, rows))
                 z[rows] = log_odds(_probabilities(p))
         return z
 
