@@ -14,15 +14,13 @@ from srs_eval.comparison.entry import MARK
 from srs_eval.comparison.remarks import warnings
 from srs_eval.comparison.standings import (
     AVERAGES,
-    FEWEST_OF_A_KIND,
-    FEWEST_REVIEWS,
     Standings,
 )
 from srs_eval.comparison.table import Table
 from srs_eval.comparison.words import counted, interval, listed, number, one_line, signed
 from srs_eval.metrics.means import ENOUGH_USERS
 from srs_eval.metrics.threshold import bias_threshold, nearby
-from srs_eval.runs.summary import LOUD, TRAITS
+from srs_eval.runs.summary import FEWEST_OF_A_KIND, FEWEST_REVIEWS, LOUD, TRAITS
 
 WIDTH = 80
 _FEWEST_LETTERS = 8

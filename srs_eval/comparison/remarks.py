@@ -10,15 +10,13 @@ import numpy as np
 from srs_eval.algorithms.algorithm import UNKNOWN
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.standings import (
-    FEWEST_OF_A_KIND,
-    FEWEST_REVIEWS,
     Standings,
     mean_of,
 )
 from srs_eval.comparison.words import number
 from srs_eval.data.reviews import User
 from srs_eval.metrics.tally import CLIP
-from srs_eval.runs.summary import TRAITS
+from srs_eval.runs.summary import FEWEST_OF_A_KIND, FEWEST_REVIEWS, TRAITS
 
 # Share of a log loss from which on predictions that were certain and wrong are named
 _DECIDING_SHARE = 0.1

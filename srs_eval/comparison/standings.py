@@ -36,12 +36,11 @@ from srs_eval.metrics.metric import UNBOUNDED, Better
 from srs_eval.metrics.panel import HEADLINE, Panel, bias_at_retention, default_panel
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.summary import MetricSummary, clipped, summarise
-from srs_eval.runs.summary import EXCEPTIONS, Coverage
+from srs_eval.runs.summary import EXCEPTIONS, FEWEST_OF_A_KIND, FEWEST_REVIEWS, Coverage
 
 AVERAGES = ("avg", "avg_smoothed")  # What knowing nothing about a card gives
 # Scores with a natural zero that is perfect, so that a percentage is meaningful
 IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")
-FEWEST_REVIEWS, FEWEST_OF_A_KIND = 100, 10  # Below these, scores say next to nothing
 _BESIDE = (*HEADLINE, "ici")
 _SIGN: Mapping[Better, float] = {"lower": 1.0, "higher": -1.0, "zero": 1.0}
 

@@ -13,7 +13,9 @@ import yaml
 
 PLUG_INS = "srs_eval.conf"  # Entry points of packages that bring options
 _PACKAGE = Path(__file__).resolve().parents[1]
-_WIDTH = 100
+_WIDTH = 88
+# Algorithms on the page of --help, beside those of plug-ins
+_SHOWN = {"avg", "dash", "forecast", "fsrs6", "fsrs7", "hlr", "lstm", "sm2"}
 
 
 def conf_folder() -> Path:
@@ -42,9 +44,15 @@ def help_page(words: Sequence[str]) -> str:
     groups: dict[str, set[str]] = {}
     for file in (file for folder in folders for file in folder.glob("*/*.yaml")):
         groups.setdefault(file.parent.name, set()).add(file.stem)
+    hidden = {file.stem for file in (conf_folder() / "algo").glob("*.yaml")} - _SHOWN
+    shown = {group: sorted(names) for group, names in groups.items()}
+    shown["algo"] = [
+        *sorted(groups["algo"] - hidden),
+        f"and {len(hidden)} more (algo=? lists them)",
+    ]
     listed = [
-        textwrap.fill(f"{group}: {', '.join(sorted(names))}", _WIDTH, subsequent_indent="  ")
-        for group, names in sorted(groups.items())
+        textwrap.fill(f"{group}: {', '.join(names)}", _WIDTH, subsequent_indent="  ")
+        for group, names in sorted(shown.items())
     ]
     content = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))
     texts = content["hydra"]["help"]

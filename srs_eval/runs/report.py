@@ -50,17 +50,38 @@ def advice(run: Run, setup: Setup) -> list[str]:
 
 
 def run_text(run: Run, panel: Panel, seconds: float) -> str:
-    """Return the result of one run."""
+    """Return the result of one run: a sentence, a table, and what they rest on."""
     facts, covered = run.facts, run.facts.coverage
     fits = f"fits: {facts.exceptions}" if facts.exceptions else f"{facts.fits:,} fits"
+    shown = ["", table(facts, panel), ""] if facts.users and not facts.too_few else []
     lines = [
-        f"{facts.label} on {facts.data}, {facts.protocol}: {covered.users.scored:,} of "
-        f"{covered.users.read:,} users, {covered.reviews.scored:,} of {covered.reviews.read:,} "
-        f"reviews scored; {fits}; {seconds:.1f} s",
-        *(f"{facts.label} {told}" for name, (_, told) in TRAITS.items() if getattr(facts, name)),
+        _sentence(facts),
+        *shown,
+        f"{facts.data}, {facts.protocol}: {covered.users.scored:,} of {covered.users.read:,} "
+        f"users, {covered.reviews.scored:,} of {covered.reviews.read:,} reviews scored; {fits}; "
+        f"{seconds:.1f} s"
+        + "".join(f"; it {meaning}" for t, (_, meaning) in TRAITS.items() if getattr(facts, t)),
         *_left_out(run),
     ]
-    return "\n".join([*lines, *(["", table(facts, panel), ""] if facts.users else [])])
+    return "\n".join(lines)
+
+
+def _sentence(facts: Summary) -> str:
+    """Return the log loss, and whether it is better than each user's share of recalls."""
+    loss, ratio = (facts.metrics.get(name) for name in ("log_loss", "normalized_entropy"))
+    if not facts.users:
+        return f"{facts.label}: no user was scored."
+    if facts.too_few:
+        return f"{facts.label}. {facts.too_few}"
+    if loss is None:
+        return f"{facts.label}:"
+    score = f"{facts.label}: log loss {loss.mean_users:.4f}"
+    if ratio is None or math.isnan(ratio.mean_users):
+        return f"{score}."
+    gain = 100 * (1 - ratio.mean_users)
+    side = "below" if gain >= 0 else "above"
+    doubt = " That can be noise." if ratio.lo <= 1 <= ratio.hi or math.isnan(ratio.lo) else ""
+    return f"{score}, {abs(gain):.{1 if abs(gain) < 10 else 0}f} % {side} a constant guess.{doubt}"
 
 
 def table(facts: Summary, panel: Panel) -> str:

@@ -35,6 +35,8 @@ EXCEPTIONS = {
 _MOST_REASONS = 20
 _LONGEST_REASON = 300
 LOUD = 0.1
+# Below these, scores say next to nothing
+FEWEST_REVIEWS, FEWEST_OF_A_KIND = 100, 10
 _OTHERWISE = "not used by the protocol"
 
 
@@ -126,6 +128,18 @@ class Summary:
     rows_fingerprint: str = ""  # Digest of the scored reviews
     coverage: Coverage = field(default_factory=Coverage)
     tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def too_few(self) -> str:
+        """Why scores of so few answers say nothing; "" where there are enough."""
+        rarer = min(self.forgotten, self.reviews - self.forgotten)
+        if self.reviews >= FEWEST_REVIEWS and rarer >= FEWEST_OF_A_KIND:
+            return ""
+        return (
+            f"Too few answers to tell: {self.reviews:,} scored, {self.forgotten:,} forgotten. It "
+            f"takes {FEWEST_REVIEWS}, {FEWEST_OF_A_KIND} of them forgotten and {FEWEST_OF_A_KIND} "
+            "recalled."
+        )
 
     @property
     def exceptions(self) -> str:
