@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,14 @@ from srs_eval.comparison.words import counted, interval, number, percent, signed
 from srs_eval.metrics.panel import HEADLINE
 
 _MOST_USERS = 200
-_WEIGHTED = {"reviews": "by review", "log_reviews": "by logarithm of reviews"}
+_Cell = Callable[[Any], Any]  # What a table says of a row of the frame
+_WEIGHTED = {"reviews": "By review", "log_reviews": "By logarithm of reviews"}
+_USERS = "Users for whom a model is better and worse than the leader; p: sign test, adjusted."
+_COUNTS = {
+    "better for": lambda row: row.to_best_users_better,
+    "worse for": lambda row: row.to_best_users_worse,
+    "p": lambda row: row.to_best_users_p,
+}
 _METHOD = (
     "Models are compared on identical reviews. A difference is the mean over {unit}; its interval "
     "allows for skewness, and for how many models were compared: it excludes 0 exactly where the "
@@ -70,92 +78,67 @@ def _pictures(standings: Standings) -> Iterator[tuple[str, str, Markup]]:
 
 def _tables(standings: Standings) -> Iterator[Part]:
     """Go through what is not in the table at the top."""
-    frame = answer.users_frame(standings)
-    several, one_user = len(standings.runs) > 1, len(standings.users) == 1
+    frame, every = answer.users_frame(standings), standings.frame
+    several, many = len(standings.runs) > 1, len(standings.users) > 1
     beside = [name for name in (*HEADLINE, "ici") if name in frame and name != standings.metric]
-    own = f"99 % of {answer.words(standings.metric)}"
-    rows = [
-        [r.run, interval(r.lo, r.hi), *(number(r[name]) for name in beside)]
-        for _, r in frame.iterrows()
-    ]
-    yield Part("Other metrics", tables=[Table(["model", own, *beside], rows, "ll")])
-    if several:
-        base = standings.runs[standings.baseline].name
-        if [*standings.leaders.values()] != [standings.runs[standings.baseline]]:
-            yield Part(f"Against {base}", tables=[_against(frame[frame.run != base], "baseline")])
-        yield _every_pair(standings)
-    if several and not one_user:
-        yield Part(
-            "How many users",
-            ["Users for whom a model is better and worse than the leader; p: sign test, adjusted."],
-            [_majorities(frame)],
-        )
-        yield from _weighted(standings)
-    if several and standings.strata is not None:
+    cells = {name: lambda row, name=name: float(row[name]) for name in beside}
+    own = {f"99 % of {answer.words(standings.metric)}": lambda row: interval(row.lo, row.hi)}
+    yield Part("Other metrics", tables=[_table(frame, own | cells)])
+    if not several:
+        return
+    base = standings.runs[standings.baseline]
+    if [*standings.leaders.values()] != [base]:
+        yield Part(f"Against {base.name}", tables=[_against(frame, "baseline")])
+    yield _every_pair(standings)
+    if many:
+        yield Part("How many users", [_USERS], [_table(frame, _COUNTS)])
+        weighted = [
+            _against(every[every.weighting == weighting], "best", title)
+            for weighting, title in _WEIGHTED.items()
+        ]
+        yield Part("Users weighted by their reviews", tables=weighted)
+    if standings.strata is not None:
         yield from _strata(standings, standings.strata)
-    if not one_user:
+    if many:
         yield _users(standings)
 
 
-def _against(frame: pd.DataFrame, to: str) -> Table:
-    """Tabulate differences to the baseline, or to the leader."""
-    rows = [
-        [
-            row.run,
-            number(row["mean"]),
-            signed(row[f"to_{to}"]),
-            interval(row[f"to_{to}_lo"], row[f"to_{to}_hi"], sign=True),
-            row[f"to_{to}_verdict"],
-        ]
-        for _, row in frame.iterrows()
-    ]
-    return Table(["model", "mean", "difference", "99 % interval", "verdict"], rows, "lrrll")
+def _table(
+    frame: pd.DataFrame, cells: Mapping[str, Callable[[Any], Any]], title: str = ""
+) -> Table:
+    """Tabulate rows of the frame: a heading has the function that gives the cell of a row."""
+    rows = [[row.run, *(cell(row) for cell in cells.values())] for _, row in frame.iterrows()]
+    return Table(["model", *cells], rows, title=title)
 
 
-def _majorities(frame: pd.DataFrame) -> Table:
-    rows = [
-        [row.run, row.to_best_users_better, row.to_best_users_worse, row.to_best_users_p]
-        for _, row in frame[frame.to_best.notna()].iterrows()
-    ]
-    return Table(["model", "better for", "worse for", "p"], rows)
-
-
-def _weighted(standings: Standings) -> Iterator[Part]:
-    """Tabulate the leaderboards in which users do not count the same."""
-    frame = standings.frame
-    tables = []
-    for weighting, title in _WEIGHTED.items():
-        own = frame[frame.weighting == weighting]
-        effective = float(own.n_effective.iloc[0])
-        rows = _against(own, "best")
-        title = f"{title}: as precise as {effective:,.1f} users of equal weight"
-        tables.append(Table(rows.headers, rows.rows, rows.align, title))
-    yield Part("Users weighted by their reviews", tables=tables)
+def _against(frame: pd.DataFrame, to: str, title: str = "") -> Table:
+    """Tabulate the differences to the leader, or to the baseline."""
+    cells = {
+        "mean": lambda row: float(row["mean"]),
+        "difference": lambda row: signed(row[f"to_{to}"]),
+        "99 % interval": lambda row: interval(row[f"to_{to}_lo"], row[f"to_{to}_hi"], sign=True),
+        "verdict": lambda row: row[f"to_{to}_verdict"],
+    }
+    return _table(frame, cells, title)
 
 
 def _every_pair(standings: Standings) -> Part:
     """Tabulate the difference of every pair, and for what share of users each is better."""
     board, order = standings.board, standings.board.order
     names = [standings.runs[n].name for n in order]
-    gaps = [
-        [
-            standings.runs[a].name,
-            *("" if a == b else signed(board.difference(a, b).mean) for b in order),
+
+    def square(cell: Callable[[int, int], str], title: str) -> Table:
+        rows = [
+            [names[k], *("" if a == b else cell(a, b) for b in order)] for k, a in enumerate(order)
         ]
-        for a in order
-    ]
-    tables = [Table(["less", *names], gaps, title="Row less column")]
-    if len(standings.users) > 1:
-        shares = [
-            [
-                standings.runs[a].name,
-                *("" if a == b else percent(float(standings.superiority[a, b])) for b in order),
-            ]
-            for a in order
-        ]
-        title = "Users for whom the row's model is better than the column's; ties count half"
-        tables.append(Table(["better than", *names], shares, title=title))
-    return Part("Every pair", tables=tables)
+        return Table(["", *names], rows, title=title)
+
+    gaps = square(lambda a, b: signed(board.difference(a, b).mean), "Row less column")
+    shares = square(
+        lambda a, b: percent(float(standings.superiority[a, b])),
+        "Users for whom the row's model is better than the column's; ties count half",
+    )
+    return Part("Every pair", tables=[gaps, shares][: 1 + (len(standings.users) > 1)])
 
 
 def _strata(standings: Standings, strata: Strata) -> Iterator[Part]:
@@ -213,12 +196,4 @@ def _about(standings: Standings) -> Iterator[Part]:
     unit = "users, who count once each"
     if len(standings.users) == 1:
         unit = "reviews, clustered by card and day"
-    yield Part("How this is computed", [_METHOD.format(unit=unit)], [_sources(standings)])
-
-
-def _sources(standings: Standings) -> Table:
-    rows = [
-        [run.name, run.facts.data, run.protocol, run.when.replace("_", " "), str(run.place)]
-        for run in standings.paired.every_run
-    ]
-    return Table(["model", "data", "protocol", "predicts", "folder"], rows, "lllll")
+    yield Part("How this is computed", [_METHOD.format(unit=unit)])

@@ -305,13 +305,12 @@ def superiority_matrix(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
     >>> superiority_matrix(np.array([[0.3, 0.35], [0.4, 0.4], [0.5, 0.6]])).tolist()[0]
     [0.5, 0.8333333333333334]
     """
-    shares = np.full((scores.shape[1], scores.shape[1]), math.nan)
+    shares = np.full((scores.shape[1],) * 2, math.nan)
     for model, column in enumerate(scores.T):
-        gain = sign * (scores[:, model:] - column[:, None])
+        gain = sign * (scores - column[:, None])
         users = np.count_nonzero(~np.isnan(gain), axis=0)
         wins = np.count_nonzero(gain > 0, axis=0) + 0.5 * np.count_nonzero(gain == 0, axis=0)
-        np.divide(wins, users, out=shares[model, model:], where=users > 0)
-        np.divide(users - wins, users, out=shares[model:, model], where=users > 0)
+        np.divide(wins, users, out=shares[model], where=users > 0)
     return shares
 
 

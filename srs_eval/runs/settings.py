@@ -33,7 +33,6 @@ class Settings:
     check_lookahead: bool = True
     fit_timeout: float | None = None
     shard: str | None = None
-    report: bool = False
     resume: bool = True
 
 
