@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from srs_eval.plots import plot_roc as plot_roc
     from srs_eval.plots import plot_temporal as plot_temporal
     from srs_eval.plots import plot_user_scores as plot_user_scores
-    from srs_eval.plots import plot_versus as plot_versus
 
 __version__ = "0.2.0"
 __all__ = [
@@ -52,7 +51,6 @@ __all__ = [
     "plot_roc",
     "plot_temporal",
     "plot_user_scores",
-    "plot_versus",
     "score",
     "source",
 ]

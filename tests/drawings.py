@@ -58,12 +58,6 @@ def user_scores(users=12):
     return np.exp(np.random.default_rng(0).normal(-1, 0.3, users))
 
 
-def versus(users=12, better="lower"):
-    first = user_scores(users)
-    second = first * np.random.default_rng(1).uniform(0.9, 1.2, users)
-    return plots.versus_figure(first, second, names=("fsrs6", "hlr"), better=better)
-
-
 def users_figure(users=12):
     scores = {"log_loss": user_scores(users), "mbe": np.zeros(users)}
     return plots.users_figure(scores, better={"log_loss": "lower"})
@@ -90,7 +84,6 @@ FIGURES = {
     "bins": plots.bins_figure,
     "roc": plots.roc_figure,
     "forgetting": forgetting,
-    "versus": lambda _: versus(),
     "users": lambda _: users_figure(),
 }
 CONTRIBUTIONS = [[Contribution("today", 0.004, 0.001), Contribution("deck", -0.001, 0.002)]]
@@ -117,9 +110,6 @@ def others():
         "roc at thresholds": on_axes(plots.plot_roc, *outcomes, thresholds=close)[0].figure,
         "roc of recalls": plots.roc_figure(odd["all recalled"]),
         "roc of lapses": plots.roc_figure(odd["all forgotten"]),
-        "versus of many": versus(3000, "higher"),
-        "versus of errors": versus(3, "zero"),
-        "versus of one": versus(1, "neither"),
         "users of many": users_figure(1000),
         "uneven users": plots.users_figure(uneven),
         "users of one": users_figure(1),

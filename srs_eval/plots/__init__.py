@@ -12,4 +12,3 @@ from srs_eval.plots.roc_plot import plot_roc as plot_roc, roc_figure as roc_figu
 from srs_eval.plots.style import save_figure as save_figure
 from srs_eval.plots.users_plot import plot_user_scores as plot_user_scores
 from srs_eval.plots.users_plot import users_figure as users_figure
-from srs_eval.plots.versus_plot import plot_versus as plot_versus, versus_figure as versus_figure

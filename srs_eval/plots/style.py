@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,13 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.tally import Tally, tally
 
@@ -191,23 +188,6 @@ def short_name(name: str, most: int = _NAME_LETTERS) -> str:
 def counted(count: float, noun: str) -> str:
     """Format a count with its noun."""
     return f"{round(count):,} {noun}{'s' * (round(count) != 1)}"
-
-
-def central(scores: FloatArray) -> FloatArray:
-    """Return the ends of the scores of users, of their central 99 % if they are 200 or more."""
-    return np.quantile(scores, (0.005, 0.995) if len(scores) >= 200 else (0, 1))
-
-
-def padded(ends: ArrayLike, share: float) -> tuple[float, float]:
-    """Return the range of some ends, with a margin."""
-    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
-    margin = share * (high - low) or max(0.05 * abs(high), 0.01)
-    return low - margin, high + margin
-
-
-def digits_of(width: float, otherwise: int) -> int:
-    """Return the decimals that an interval of this width is written with; NaN has no width."""
-    return min(max(3, 1 - math.floor(math.log10(width))), 5) if width > 0 else otherwise
 
 
 def tally_of(p: ArrayLike | Predictions | Tally, recalled: ArrayLike | None = None) -> Tally:

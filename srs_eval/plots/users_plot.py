@@ -20,6 +20,7 @@ from srs_eval.plots import style
 _KEY = "line: median; diamond: mean with its 99 % interval over users"
 _DOTS = 60
 _BINS = 60
+_MANY = 200
 
 
 def plot_user_scores(
@@ -63,7 +64,8 @@ def plot_user_scores(
         style.write_message(axes, notes[0] if notes else "no users")
         return
     interval = clipped(mean_of_users(defined).interval(), bounds)
-    low, high = style.padded([*style.central(defined), *interval], 0.04)
+    middle = np.quantile(defined, (0.005, 0.995) if len(defined) >= _MANY else (0, 1))
+    low, high = _padded([*middle, *interval])
     axes.set(xlim=(low, high), ylim=(-0.42, 1.06))
     axes.axhline(0, color=style.MUTED, lw=0.6)
     outside = int(((defined < low) | (defined > high)).sum())
@@ -104,6 +106,13 @@ def users_figure(
     return figure
 
 
+def _padded(ends: ArrayLike) -> tuple[float, float]:
+    """Return the range of some ends, with a margin."""
+    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+    margin = 0.04 * (high - low) or max(0.05 * abs(high), 0.01)
+    return low - margin, high + margin
+
+
 def _draw_distribution(axes: Axes, ordered: FloatArray, low: float, high: float) -> None:
     edges = np.linspace(low, high, _BINS + 1)
     if len(ordered) > _DOTS:
@@ -125,6 +134,8 @@ def _draw_centre(axes: Axes, ordered: FloatArray, interval: tuple[float, float])
     axes.vlines(median, 0, 1, color=style.INK, lw=1.4)
     axes.hlines(-0.21, lo, hi, color=style.VERMILION, lw=2)
     axes.plot([mean], [-0.21], "D", color=style.VERMILION, ms=5, mec="white", mew=0.6)
-    digits = 4 if math.isnan(lo) else style.digits_of(hi - lo, 3)
+    digits = 4 if math.isnan(lo) else 3
+    if hi > lo:  # two digits of its width
+        digits = min(max(3, 1 - math.floor(math.log10(hi - lo))), 5)
     ends = "" if math.isnan(lo) else f" [{lo:.{digits}f}, {hi:.{digits}f}]"
     return f"median {median:.{digits}f}, mean {mean:.{digits}f}{ends}"

@@ -19,7 +19,6 @@ from metric_functions import rmse_bins
 from srs_eval import plots
 from srs_eval.algorithms.algorithm import Contribution
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, every_bin
-from srs_eval.metrics.means import paired_mean, paired_signs
 from srs_eval.metrics.predictions import select
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.summary import summarise
@@ -30,7 +29,6 @@ from srs_eval.plots.contributions_plot import plot_contributions
 from srs_eval.plots.curves_plot import elapsed_sums, plot_temporal, recall_of
 from srs_eval.plots.roc_plot import plot_roc
 from srs_eval.plots.users_plot import plot_user_scores
-from srs_eval.plots.versus_plot import plot_versus
 
 SIZES = {"a": 0, "b": 1, "c": 3}
 
@@ -165,18 +163,6 @@ def test_forgetting_curves_their_median_and_how_often_recall_does_not_fall(some,
     median = next(line for line in axes.lines if line.get_label() == "median curve")
     ends = np.median(curves.p[:, [0, -1]], axis=0)
     assert median.get_ydata()[[0, -1]] == pytest.approx(ends)
-
-
-def test_the_comparison_of_two_models():
-    first, second = np.array([0.1, 0.2, 0.5, 0.3, np.nan]), np.array([0.2, 0.3, 0.4, 0.3, 0.1])
-    axes, found = on_axes(plot_versus, first, second, better="lower")
-    assert found == (paired_mean(first, second), paired_signs(first, second))
-    assert "A better for 2 of 4 users, 1 alike" in words(axes)
-    assert "mean difference -0.025 [-0.305, 1.004]" in words(axes)
-    axes, found = on_axes(plot_versus, first, second)  # where neither way is better nobody is
-    assert found.difference.mean == pytest.approx(-0.025)
-    assert "better" not in words(axes)
-    assert on_axes(plot_versus, [np.nan], [0.1])[1] is None
 
 
 def test_median_and_mean_of_users_with_the_interval_that_the_tables_print():
