@@ -17,7 +17,6 @@ from srs_eval.algorithms.recurrent.model import RecurrentModel, with_binary_rati
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.equations import Equations
 from srs_eval.engine.minimise import newton
 from srs_eval.engine.objective import (
     RECENCIES,
@@ -94,6 +93,7 @@ class Fitted(_Options, Algorithm, ABC):
 
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]] = ("newton", "reference", "default")
+    kind_of_model: ClassVar[Callable[..., MemoryModel]] = RecurrentModel
     # Class of the equations, and its arguments where days have fractions.
     mathematics: ClassVar[type[Any]]
     in_fractional_days: ClassVar[tuple[float, ...]] = ()
@@ -128,26 +128,30 @@ class Fitted(_Options, Algorithm, ABC):
         """The option `prior_weight`, or the weight of the class."""
         return self.own_prior_weight if self.prior_weight is None else self.prior_weight
 
-    def equations(self, *, whole_days: bool) -> Equations:
+    def equations(self, *, whole_days: bool) -> Any:
         """Return the model as mathematics, for a log in whole or in fractional days."""
-        equations: Equations = self.mathematics(*(() if whole_days else self.in_fractional_days))
-        return equations
+        return self.mathematics(*(() if whole_days else self.in_fractional_days))
 
-    def space(self, equations: Equations) -> ParameterSpace:
+    def space(self, equations: Any) -> ParameterSpace:
         """Return defaults, bounds and spread of the parameters."""
-        return equations.parameters
+        space: ParameterSpace = equations.parameters
+        return space
 
     def problem(self, reviews: Reviews) -> Problem:
         """Return the model to be fitted to a log, in whole or in fractional days."""
         equations = self.equations(whole_days=reviews.whole_days)
         reviews = with_binary_ratings(reviews) if self.binary else reviews
+        model = partial(self.kind_of_model, equations, binary=self.binary)
+        return Problem(reviews, self.space(equations), self.loss(equations, reviews), model)
+
+    def loss(self, equations: Any, reviews: Reviews) -> Callable[..., Curved]:
+        """Return what is minimised: see `Problem`."""
 
         def loss(rows: IntArray, weight: FloatArray, *, public: bool = True) -> PackedLoss:
             packed = pack(reviews, rows, weight=weight, dtype=np.float32)
             return PackedLoss(compiled(equations), packed, public)
 
-        model = partial(RecurrentModel, equations, binary=self.binary)
-        return Problem(reviews, self.space(equations), loss, model)
+        return loss
 
     def weights(self, count: int) -> FloatArray:
         """Weigh training reviews in time order."""

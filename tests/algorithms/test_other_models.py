@@ -92,15 +92,22 @@ def test_days_end_between_what_was_the_same_day_and_what_was_not():
 ROWS = TASK.folds[0].train
 
 
-def test_the_loss_of_half_lives_has_the_gradient_it_says():
+def test_the_loss_of_half_lives_is_that_of_the_definition_and_has_the_gradient_it_says():
     loss, w = HlrDuolingo().loss(REVIEWS, ROWS), np.array([0.5, -0.3, 0.2])
     value, slopes = loss(w)
-    t, h = loss.elapsed, np.clip(2 ** (loss.inputs @ w), 15 / (24 * 60), 274)
-    p = np.clip(2 ** (-t / h), 0.0001, 0.9999)
-    expected = np.mean((p - loss.outcome) ** 2 + 0.01 * (h - loss.days) ** 2) + 0.1 * w @ w
-    assert value == pytest.approx(expected, rel=1e-12)
-    steps = 1e-6 * np.eye(3)
-    numeric = [(loss(w + step)[0] - loss(w - step)[0]) / 2e-6 for step in steps]
+    terms = []
+    for row in ROWS:
+        earlier = np.flatnonzero(REVIEWS.card[:row] == REVIEWS.card[row])
+        right = int(REVIEWS.recalled[earlier].sum())
+        x, t = np.array([1 + right, 1 + len(earlier) - right, 1]) ** 0.5, REVIEWS.elapsed[row]
+        p = 0.9999 if REVIEWS.recalled[row] else 0.0001
+        h = np.clip(-t / np.log2(p), 15 / (24 * 60), 274)
+        h_hat = np.clip(2 ** (x @ w), 15 / (24 * 60), 274)
+        terms.append(
+            (np.clip(2 ** (-t / h_hat), 0.0001, 0.9999) - p) ** 2 + 0.01 * (h_hat - h) ** 2
+        )
+    assert value == pytest.approx(np.mean(terms) + 0.1 * w @ w, rel=1e-12)
+    numeric = [(loss(w + step)[0] - loss(w - step)[0]) / 2e-6 for step in 1e-6 * np.eye(3)]
     np.testing.assert_allclose(slopes, numeric, rtol=1e-5)
 
 

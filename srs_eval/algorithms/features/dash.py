@@ -71,7 +71,7 @@ class Dash(FittedLogOdds):
     recipe: ClassVar[Recipe] = Recipe(sort=False, longest_history=None, decimals=None)
     counts: ClassVar[WindowCounts] = WindowCounts()
 
-    def log_odds(self, *, whole_days: bool) -> WindowCounts:
+    def equations(self, *, whole_days: bool) -> WindowCounts:
         is_same_day = self.same_day or not whole_days
         return replace(self.counts, defaults=_WITH_SAME_DAY) if is_same_day else self.counts
 

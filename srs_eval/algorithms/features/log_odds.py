@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 from scipy.special import expit
 
 from srs_eval.algorithms.algorithm import Learned
-from srs_eval.algorithms.fitted import Fitted, Problem
+from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.history import History, HistoryModel, history_of
 from srs_eval.algorithms.recurrent.model import with_binary_ratings
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
@@ -101,26 +100,19 @@ def _allow_non_finite() -> np.errstate:
 
 
 class FittedLogOdds(Fitted):
-    """Base of algorithms whose log-odds of recall look back at whole histories."""
+    """Base of algorithms whose equations are log-odds that look back at whole histories."""
 
+    kind_of_model = LogOddsModel
     # In double precision a fit can end nearer to the minimum than in single precision; where
     # parameters stand in for each other, steps with little gain can still add up.
     tolerance = 1e-7
     decimals_in_fractions = 4
 
-    def log_odds(self, *, whole_days: bool) -> LogOdds:
-        """Return the model as mathematics, for a log in whole or in fractional days."""
-        log_odds: LogOdds = self.mathematics()
-        return log_odds
-
-    def problem(self, reviews: Reviews) -> Problem:
-        log_odds = self.log_odds(whole_days=reviews.whole_days)
-        reviews = with_binary_ratings(reviews) if self.binary else reviews
+    def loss(self, equations: LogOdds, reviews: Reviews) -> Callable[..., LogLoss]:
         history = history_of(reviews)
 
         def loss(rows: IntArray, weight: FloatArray, *, public: bool = True) -> LogLoss:
-            function = log_odds.at(history, rows, reviews.elapsed[rows])
+            function = equations.at(history, rows, reviews.elapsed[rows])
             return LogLoss(function, reviews.recalled[rows].astype(np.float64), weight)
 
-        model = partial(LogOddsModel, log_odds, binary=self.binary)
-        return Problem(reviews, log_odds.parameters, loss, model)
+        return loss

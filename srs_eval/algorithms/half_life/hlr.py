@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,38 +21,31 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 from srs_eval.errors import FitSkipped
 
-# As in the public code: 15 minutes and 9 months.
-SHORTEST, LONGEST = 15 / (24 * 60), 274.0
-LEAST, MOST = 0.0001, 0.9999
+# As in the public code: 15 minutes and 9 months, and bounds of probabilities.
+_SHORTEST, _LONGEST = 15 / (24 * 60), 274.0
+_LEAST, _MOST = 0.0001, 0.9999
 # Powers of 2 beyond these are outside the bounds by far; they could overflow.
 _FARTHEST = 64.0
+_LN2 = math.log(2)
 
 
-def counts_before(reviews: Reviews, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Count the right and wrong answers of each card before each of `rows`."""
+def features(reviews: Reviews, rows: IntArray) -> FloatArray:
+    """Roots of right and wrong answers of the card before each of `rows`, and 1: [rows, 3]."""
     cards = rows_by_card(reviews.card)
-    right = cards.earlier(reviews.recalled)[rows]
-    return right.astype(np.float64), (cards.nth[rows] - right).astype(np.float64)
+    right = cards.earlier(reviews.recalled)[rows].astype(np.float64)
+    wrong = cards.nth[rows] - right
+    return np.column_stack([np.sqrt(1 + right), np.sqrt(1 + wrong), np.ones(len(rows))])
 
 
-def half_life(log_half_life: FloatArray) -> FloatArray:
-    """Raise 2 to a power, within 15 minutes and 274 days."""
-    days = np.exp2(np.clip(log_half_life, -_FARTHEST, _FARTHEST))
-    return np.clip(days, SHORTEST, LONGEST)
+def half_life(inputs: FloatArray, weights: FloatArray) -> FloatArray:
+    """Raise 2 to the weighted sum of features, within 15 minutes and 274 days."""
+    days = np.exp2(np.clip(inputs @ weights, -_FARTHEST, _FARTHEST))
+    return np.clip(days, _SHORTEST, _LONGEST)
 
 
 def recall(elapsed: FloatArray, days: FloatArray) -> FloatArray:
     """Probability of recall `elapsed` days after a review, within 0.0001 and 0.9999."""
-    return np.clip(np.exp2(-elapsed / days), LEAST, MOST)
-
-
-_LN2 = math.log(2)
-_FEATURES = 3
-
-
-def features(right: FloatArray, wrong: FloatArray) -> FloatArray:
-    """Features [reviews, 3] of the paper without its words: roots of counts, and a constant."""
-    return np.column_stack([np.sqrt(1 + right), np.sqrt(1 + wrong), np.ones(len(right))])
+    return np.clip(np.exp2(-elapsed / days), _LEAST, _MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,37 +55,10 @@ class HalfLifeModel(CurveOnly):
     parameters: tuple[float, ...]  # Weights of the features
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        power = features(*counts_before(reviews, rows)) @ np.asarray(self.parameters)
-        return recall(np.asarray(elapsed, np.float64), half_life(power)[:, None])
+        days = half_life(features(reviews, rows), np.asarray(self.parameters))
+        return recall(np.asarray(elapsed, np.float64), days[:, None])
 
 
-@dataclass(frozen=True, slots=True)
-class SquaredLoss:
-    """Mean of (p - p̂)² + alpha (h - ĥ)² over some reviews, plus penalty |weights|²."""
-
-    inputs: FloatArray  # [reviews, 3]: Features
-    # [reviews]: Interval, observed share of recall, and the half-life that would explain it
-    elapsed: FloatArray
-    outcome: FloatArray
-    days: FloatArray
-    alpha: float
-    penalty: float
-
-    def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss and its gradient, which is 0 where a prediction is at its bounds."""
-        h = half_life(self.inputs @ weights)
-        p = recall(self.elapsed, h)
-        inside = (h > SHORTEST) & (h < LONGEST)
-        # Both derivatives are by the base-2 logarithm of the half-life.
-        dh = np.where(inside, _LN2 * h, 0.0)
-        dp = np.where(inside & (p > LEAST) & (p < MOST), _LN2**2 * p * self.elapsed / h, 0.0)
-        error_p, error_h = p - self.outcome, h - self.days
-        value = np.mean(error_p**2 + self.alpha * error_h**2) + self.penalty * (weights @ weights)
-        slope = 2 * (error_p * dp + self.alpha * error_h * dh) @ self.inputs / len(p)
-        return float(value), slope + 2 * self.penalty * weights
-
-
-@dataclass(frozen=True, slots=True)
 class HlrDuolingo(Algorithm):
     """Half-life regression as Duolingo published it (HLR), without indicators of words.
 
@@ -119,38 +86,43 @@ class HlrDuolingo(Algorithm):
 
     methods: ClassVar[tuple[str, ...]] = ("minimum", "default")
 
-    # Dataclass fields would hide the method of the same name.
-    method: str
-    alpha: float
-    penalty: float
-
     def __init__(self, *, fit: str = "minimum", alpha: float = 0.01, penalty: float = 0.1) -> None:
         require_choice("hlr_duolingo", "fit", fit, self.methods)
         require_above_zero("hlr_duolingo", "alpha", alpha, or_zero=True)
         require_above_zero("hlr_duolingo", "penalty", penalty, or_zero=True)
-        object.__setattr__(self, "method", fit)
-        object.__setattr__(self, "alpha", float(alpha))
-        object.__setattr__(self, "penalty", float(penalty))
+        self.method, self.alpha, self.penalty = fit, alpha, penalty
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
-        if self.method == "default":
-            return _model(np.zeros(_FEATURES))
-        if len(rows) == 0:
-            raise FitSkipped("hlr_duolingo: there are no training reviews to learn from")
-        loss = self.loss(reviews, np.sort(rows))
-        return _model(minimize(loss, np.zeros(_FEATURES), jac=True, method="L-BFGS-B").x)
+        weights = np.zeros(3)
+        if self.method == "minimum":
+            if len(rows) == 0:
+                raise FitSkipped("hlr_duolingo: there are no training reviews to learn from")
+            loss = self.loss(reviews, np.sort(rows))
+            weights = minimize(loss, weights, jac=True, method="L-BFGS-B").x
+        return HalfLifeModel(tuple(weights.tolist()))
 
-    def loss(self, reviews: Reviews, rows: IntArray) -> SquaredLoss:
-        """Return what is minimised."""
-        elapsed = reviews.elapsed[rows].astype(np.float64)
-        outcome = np.where(reviews.recalled[rows], MOST, LEAST)
-        days = np.clip(-elapsed / np.log2(outcome), SHORTEST, LONGEST)
-        inputs = features(*counts_before(reviews, rows))
-        return SquaredLoss(inputs, elapsed, outcome, days, self.alpha, self.penalty)
+    def loss(
+        self, reviews: Reviews, rows: IntArray
+    ) -> Callable[[FloatArray], tuple[float, FloatArray]]:
+        """Return the loss and its gradient, as a function of the weights."""
+        inputs, elapsed = features(reviews, rows), reviews.elapsed[rows].astype(np.float64)
+        outcome = np.where(reviews.recalled[rows], _MOST, _LEAST)
+        days = np.clip(-elapsed / np.log2(outcome), _SHORTEST, _LONGEST)
+        alpha, penalty = self.alpha, self.penalty
 
+        def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+            h = half_life(inputs, weights)
+            p = recall(elapsed, h)
+            # Both derivatives are by the base-2 logarithm of the half-life; 0 at bounds.
+            inside = (h > _SHORTEST) & (h < _LONGEST)
+            dh = np.where(inside, _LN2 * h, 0.0)
+            dp = np.where(inside & (p > _LEAST) & (p < _MOST), _LN2**2 * p * elapsed / h, 0.0)
+            error_p, error_h = p - outcome, h - days
+            value = np.mean(error_p**2 + alpha * error_h**2) + penalty * (weights @ weights)
+            slope = 2 * (error_p * dp + alpha * error_h * dh) @ inputs / len(p)
+            return float(value), slope + 2 * penalty * weights
 
-def _model(weights: FloatArray) -> HalfLifeModel:
-    return HalfLifeModel(tuple(weights.tolist()))
+        return loss
 
 
 @dataclass(frozen=True, slots=True)

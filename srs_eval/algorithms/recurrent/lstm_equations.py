@@ -88,32 +88,29 @@ class LstmLayer:
         return value
 
     def _read(self, m: Maths, w: Value, state: State | None, time: Value, rating: Value) -> State:
-        gates = [self._gate(m, w, gate, state, time, rating) for gate in range(self.gates)]
+        recurrent = self.gates * _FEATURES
+        biases = recurrent + self.gates * self.hidden
+        sums = []
+        for gate in range(self.gates):
+            first = _FEATURES * gate
+            again, hard, good, easy = (w[first + 1 + k] for k in range(4))
+            rated = m.where(
+                rating == 1, again, m.where(rating == 2, hard, m.where(rating == 3, good, easy))
+            )
+            total = w[biases + gate] + w[biases + self.gates + gate] + w[first] * time + rated
+            if state is not None:
+                for k in range(self.hidden):
+                    total = total + w[recurrent + self.hidden * gate + k] * state[k]
+            sums.append(total)
         outputs, cells = [], []
         for k in range(self.hidden):
-            into, forget, new, out = gates[k :: self.hidden]
+            into, forget, new, out = sums[k :: self.hidden]
             cell = _sigmoid(m, into) * _tanh(m, new)
             if state is not None:
                 cell = cell + _sigmoid(m, forget) * state[self.hidden + k]
             cells.append(cell)
             outputs.append(_sigmoid(m, out) * _tanh(m, cell))
         return (*outputs, *cells)
-
-    def _gate(
-        self, m: Maths, w: Value, gate: int, state: State | None, time: Value, rating: Value
-    ) -> Value:
-        recurrent = self.gates * _FEATURES
-        biases = recurrent + self.gates * self.hidden
-        first = _FEATURES * gate
-        again, hard, good, easy = (w[first + 1 + k] for k in range(4))
-        rated = m.where(
-            rating == 1, again, m.where(rating == 2, hard, m.where(rating == 3, good, easy))
-        )
-        total = w[biases + gate] + w[biases + self.gates + gate] + w[first] * time + rated
-        if state is not None:
-            for k in range(self.hidden):
-                total = total + w[recurrent + self.hidden * gate + k] * state[k]
-        return total
 
 
 @dataclass(frozen=True, slots=True)
