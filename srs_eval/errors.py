@@ -46,9 +46,9 @@ class Violation(str):
     def __new__(
         cls, text: str, kind: str = "source", column: str = "", rows: Sequence[str] = ()
     ) -> Self:
-        made = super().__new__(cls, text)
-        made.kind, made.column, made.rows = kind, column, tuple(rows)
-        return made
+        violation = super().__new__(cls, text)
+        violation.kind, violation.column, violation.rows = kind, column, tuple(rows)
+        return violation
 
     def __getnewargs__(self) -> tuple[str, str, str, tuple[str, ...]]:  # type: ignore[override]
         """Return the arguments, for copies in other processes."""

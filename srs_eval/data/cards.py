@@ -153,10 +153,10 @@ def _along(card: IntArray, order: IntArray) -> CardRows:
     number, nth = np.empty_like(order), np.empty_like(order)
     number[order] = np.repeat(np.arange(len(begins)), lengths)
     nth[order] = np.arange(len(order)) - np.repeat(begins, lengths)
-    found = CardRows(order, begins, lengths, number, nth)
+    rows = CardRows(order, begins, lengths, number, nth)
     for name in CardRows.__slots__:
-        getattr(found, name).flags.writeable = False
-    return found
+        getattr(rows, name).flags.writeable = False
+    return rows
 
 
 def stable_order(numbers: IntArray) -> IntArray:

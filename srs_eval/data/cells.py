@@ -141,8 +141,8 @@ def read_names(values: pd.Series) -> tuple[pd.Series, BoolArray]:
         return column, column.isna().to_numpy(bool)
     codes, distinct = pd.factorize(column)  # one of each is enough
     words = [str(value).strip() for value in distinct]
-    known = [None if word in _MISSING or is_rounded(word) else word for word in words]
-    names = pd.Series([*known, None], dtype=object).iloc[codes].set_axis(column.index)
+    present = [None if word in _MISSING or is_rounded(word) else word for word in words]
+    names = pd.Series([*present, None], dtype=object).iloc[codes].set_axis(column.index)
     return names, names.isna().to_numpy(bool)
 
 
@@ -183,15 +183,15 @@ def read_ratings(
     in place of what is known by itself; of `outcomes`, 1 and 0 are true and false.
     """
     if words:
-        known, expected = words, f"a value that data.ratings has: {', '.join(map(str, words))}"
+        ratings_of, expected = words, f"a value that data.ratings has: {', '.join(map(str, words))}"
     elif outcomes:
-        known, expected = {**_OUTCOMES, 1: 3, 0: 1}, "true or false, 1 or 0, pass or fail"
+        ratings_of, expected = {**_OUTCOMES, 1: 3, 0: 1}, "true or false, 1 or 0, pass or fail"
     else:
-        known = _BUTTONS | _OUTCOMES
+        ratings_of = _BUTTONS | _OUTCOMES
         expected = f"1 (Again) to 4 (Easy), or {', '.join(_BUTTONS)}, pass, fail, true or false"
         if values.dtype.kind in "iuf":
             return numbers(values), expected
-    by_word = {folded(str(word)): rating for word, rating in known.items()}
+    by_word = {folded(str(word)): rating for word, rating in ratings_of.items()}
     codes, distinct = pd.factorize(texts(values))  # one of each is enough
     ratings = np.array([*(by_word.get(folded(word), np.nan) for word in distinct), np.nan])[codes]
     if not (words or outcomes):

@@ -136,8 +136,8 @@ def _simulated(learner: Learner, rng: np.random.Generator) -> dict[str, Any]:
     while reviews < learner.later_reviews:
         missing = learner.later_reviews - reviews
         # The number of further cards is estimated from the cards so far; the first few are a guess.
-        more = 1.03 * missing * cards / reviews if reviews else missing / 12
-        count = int(more) + 24
+        extra = 1.03 * missing * cards / reviews if reviews else missing / 12
+        count = int(extra) + 24
         group = _study(Cards(cards, count, life), life)
         reviews += sum(int(np.sum(wave["elapsed_days"] > 0)) for wave in group)
         cards += count

@@ -16,11 +16,11 @@ def programs_in_sqlite(connection: Any, query: str) -> list[str]:
     """
     connection.execute("pragma trusted_schema = off")
     # As SQLite has understood the file, whatever the texts and names in it claim.
-    there = connection.execute("pragma table_list").fetchall()
-    if not there:
+    tables = connection.execute("pragma table_list").fetchall()
+    if not tables:
         return ["this version of SQLite, older than 3.37, cannot tell its tables from its views"]
     found = []
-    for name, kind in (row[1:3] for row in there if _is_named(row[1], query)):
+    for name, kind in (row[1:3] for row in tables if _is_named(row[1], query)):
         quoted = name.replace('"', '""')
         if kind in _KINDS:
             found.append(f"the query names the {_KINDS[kind]} {name[:40]!r}")

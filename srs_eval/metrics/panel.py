@@ -180,11 +180,11 @@ def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:
     panel = list(panel)
     bias = bias_at_retention(metric.name for metric in panel)
     hidden = {*full_panel().names} - {*HEADLINE}
-    shown = {*HEADLINE, *(bias[:1] if bias else ())}
+    names = {*HEADLINE, *(bias[:1] if bias else ())}
     return [
         metric
         for metric in panel
-        if metric.name in shown
+        if metric.name in names
         or (
             metric.name not in hidden
             and not metric.name.startswith(("confusion_", "threshold_bias_"))

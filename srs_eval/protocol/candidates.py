@@ -61,8 +61,8 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> tuple[Task, IntArray]:
     )
     _require_enough(reviews, histories, scored, task)
     if not same_day:
-        kept = histories.elapsed_days != 0
-        task, scored = task.take(kept), scored[kept]
+        in_histories = histories.elapsed_days != 0
+        task, scored = task.take(in_histories), scored[in_histories]
     return task, np.flatnonzero(scored)
 
 
@@ -162,18 +162,18 @@ def _require_enough(reviews: Reviews, histories: Reviews, scored: BoolArray, tas
         return
     counts = {**task.unscored, **task.dropped}
     reasons = ", ".join(f"{count:,} {rule}" for rule, count in counts.items())
-    more = {}
+    others = {}
     if histories.elapsed_seconds is not None:
         # By the protocol that has no outliers and scores same-day reviews.
         in_seconds = int(np.count_nonzero(histories.elapsed_seconds > 0))
         if in_seconds > targets and in_seconds >= _FEWEST_TARGETS:
-            more = {"srs_benchmark_secs": FOLDS * (in_seconds // (FOLDS + 1))}
+            others = {"srs_benchmark_secs": FOLDS * (in_seconds // (FOLDS + 1))}
     raise FitSkipped(
         f"user {reviews.user}: only {targets} of {len(reviews):,} reviews can be scored, "
         f"{_FEWEST_TARGETS} are needed for {FOLDS} folds; left out: {reasons}",
         dropped=task.dropped,
         unscored=task.unscored,
-        could_score=more,
+        could_score=others,
     )
 
 

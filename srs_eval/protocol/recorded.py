@@ -50,8 +50,8 @@ class RecordedRows(AroundAnother):
         if unknown:
             listed = f"{', '.join(unknown)}; recorded are {', '.join(names)}"
             raise ConfigError(f"protocol.columns: there is no column {listed}")
-        wanted = [names.index(name) for name in self._named() or names]
-        has: BoolArray = np.isfinite(reviews.recorded[:, wanted]).sum(axis=1) == len(wanted)
+        columns = [names.index(name) for name in self._named() or names]
+        has: BoolArray = np.isfinite(reviews.recorded[:, columns]).sum(axis=1) == len(columns)
         return has
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:

@@ -46,10 +46,10 @@ def on_folds(task: Task, folds: Iterable[Fold], dropped: Mapping[str, int], what
 
     `dropped` are the counts of the task; raise `FitSkipped`, which says `what`, if no fold is left.
     """
-    kept = [fold for fold in folds if len(fold.test)]
-    if not kept:
+    nonempty = [fold for fold in folds if len(fold.test)]
+    if not nonempty:
         raise FitSkipped(what, dropped=dropped, unscored=task.unscored)
-    numbered = [replace(fold, number=number) for number, fold in enumerate(kept)]
+    numbered = [replace(fold, number=number) for number, fold in enumerate(nonempty)]
     return replace(task, folds=numbered, dropped=dropped)
 
 

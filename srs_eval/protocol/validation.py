@@ -80,9 +80,9 @@ class Validation(AroundAnother):
                 f"user {reviews.user}: fewer than 2 reviews to learn from come before the first "
                 "scored one, too few to validate on"
             )
-        kept = len(np.unique(np.concatenate([fold.test for fold in task.folds])))
+        tested = len(np.unique(np.concatenate([fold.test for fold in task.folds])))
         numbered = [replace(fold, number=number) for number, fold in enumerate(folds)]
-        unscored = {**task.unscored, "kept for the final score": kept}
+        unscored = {**task.unscored, "kept for the final score": tested}
         return replace(
             task.take(np.arange(first_scored)),
             folds=numbered,

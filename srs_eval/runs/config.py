@@ -104,8 +104,8 @@ def composed(
         for key, value in (values or {}).items():
             OmegaConf.update(cfg, key, value, force_add=True)
     except MissingConfigException as error:
-        there = ", ".join(error.options or ())
-        raise ConfigError(f"{error.missing_cfg_file}: there are {there}") from error
+        options = ", ".join(error.options or ())
+        raise ConfigError(f"{error.missing_cfg_file}: there are {options}") from error
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(str(error).strip()) from error
     finally:

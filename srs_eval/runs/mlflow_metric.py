@@ -44,11 +44,13 @@ def panel_metric(**options: Any) -> Any:
         user: Any = None,
     ) -> MetricValue:
         columns = zip(_COLUMNS, (elapsed_days, nth_review, lapses, card, user), strict=True)
-        known = predictions.notna().to_numpy()
-        if not known.any():  # MLflow tries the first rows alone
+        is_predicted = predictions.notna().to_numpy()
+        if not is_predicted.any():  # MLflow tries the first rows alone
             return MetricValue(aggregate_results={})
-        present = {n: np.asarray(column)[known] for n, column in columns if column is not None}
-        result = score(predictions[known], targets[known], **present, **options)
+        present = {
+            n: np.asarray(column)[is_predicted] for n, column in columns if column is not None
+        }
+        result = score(predictions[is_predicted], targets[is_predicted], **present, **options)
         values = {name: result[name] for name in HEADLINE if name in result}
         for name in WITH_BOUNDS:
             bounds = result.intervals.get(name, ())

@@ -138,18 +138,18 @@ class ServedMemoryModel(PythonModel):
         self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None
     ) -> pd.DataFrame:
         """Predict each review, or each card's recall so many ``days`` after its last review."""
-        asked = np.asarray((params or {}).get("days", ()), np.float64)
+        days = np.asarray((params or {}).get("days", ()), np.float64)
         cards, elapsed = model_input["card"], model_input["elapsed_days"]
         reviews = self._reviews(model_input)
-        if not len(asked):
+        if not len(days):
             rows = np.flatnonzero(rows_by_card(reviews.card).nth > 0)
             recall = np.full(len(cards), np.nan)
             recall[reviews.row[rows]] = self._model.predict(reviews, rows)
             return pd.DataFrame({"card": cards, "days": elapsed, "recall": recall})
         reviews, rows = with_next_reviews(reviews)
         rows = rows[np.argsort(reviews.card[rows])]
-        p = self._model.predict_at(reviews, rows, np.tile(asked, (len(rows), 1)))
-        at = pd.MultiIndex.from_product([cards.unique(), asked], names=["card", "days"])
+        p = self._model.predict_at(reviews, rows, np.tile(days, (len(rows), 1)))
+        at = pd.MultiIndex.from_product([cards.unique(), days], names=["card", "days"])
         return at.to_frame(index=False).assign(recall=np.asarray(p, np.float64).ravel())
 
     def _reviews(self, histories: pd.DataFrame) -> Reviews:

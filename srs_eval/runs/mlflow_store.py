@@ -117,9 +117,9 @@ class Store:
 
     def _experiment(self, name: str, place: str | None) -> Any:
         # Where another program was first, this is called again
-        known = self.client.get_experiment_by_name(name)
-        if known is not None:
-            return known
+        experiment = self.client.get_experiment_by_name(name)
+        if experiment is not None:
+            return experiment
         return self.client.get_experiment(self.client.create_experiment(name, place))
 
     def run(self, run_id: str) -> Any:
@@ -181,12 +181,12 @@ class Store:
         page = view_link(self.experiment_id)
         if self.uri.startswith("http"):
             return f"MLflow   {masked(self.uri).replace('…@', '').rstrip('/')}/{page}"
-        shown = shlex.quote(self.uri)
+        address = shlex.quote(self.uri)
         if self.file is not None and self.file.parent == Path(to_absolute_path(".")):
-            shown = f"sqlite:///{shlex.quote(self.file.name)}"
+            address = f"sqlite:///{shlex.quote(self.file.name)}"
         elif has_secret(self.uri):
-            shown = '"$MLFLOW_TRACKING_URI"'
-        return f"MLflow   mlflow ui --backend-store-uri {shown}  # http://127.0.0.1:5000/{page}"
+            address = '"$MLFLOW_TRACKING_URI"'
+        return f"MLflow   mlflow ui --backend-store-uri {address}  # http://127.0.0.1:5000/{page}"
 
 
 def _create(file: Path) -> None:

@@ -45,14 +45,14 @@ def help_page(words: Sequence[str]) -> str:
     for file in (file for folder in folders for file in folder.glob("*/*.yaml")):
         groups.setdefault(file.parent.name, set()).add(file.stem)
     hidden = {file.stem for file in (conf_folder() / "algo").glob("*.yaml")} - _SHOWN
-    shown = {group: sorted(names) for group, names in groups.items()}
-    shown["algo"] = [
+    names_of = {group: sorted(names) for group, names in groups.items()}
+    names_of["algo"] = [
         *sorted(groups["algo"] - hidden),
         f"and {len(hidden)} more (algo=? lists them)",
     ]
     listed = [
         textwrap.fill(f"{group}: {', '.join(names)}", _WIDTH, subsequent_indent="  ")
-        for group, names in sorted(shown.items())
+        for group, names in sorted(names_of.items())
     ]
     content = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))
     texts = content["hydra"]["help"]

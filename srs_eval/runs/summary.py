@@ -190,8 +190,8 @@ class Census:
 
     def facts(self) -> dict[str, Any]:
         """Return what a summary says of all of them."""
-        known = sum((*self.dropped.values(), *self.unscored.values()))
-        self.unscored[_OTHERWISE] = 2 * self.reviews["read"] - self.reviews.total() - known
+        by_reason = sum((*self.dropped.values(), *self.unscored.values()))
+        self.unscored[_OTHERWISE] = 2 * self.reviews["read"] - self.reviews.total() - by_reason
         of_users, of_reviews = dict[str, Any](self.users), dict[str, Any](self.reviews)
         of_reviews |= {"dropped": dict(+self.dropped), "unscored": dict(+self.unscored)}
         left_out = sorted(self.left_out.values(), key=lambda each: (each.status, -each.users))

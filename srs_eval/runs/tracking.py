@@ -108,8 +108,8 @@ class Mlflow:
                 monitor.start()
                 last.callback(monitor.finish)
             # `mlflow run` has logged those of its entry point, an interrupted run its own
-            known = run.data.params
-            new = {name: value for name, value in _params(setup).items() if name not in known}
+            params = run.data.params
+            new = {name: value for name, value in _params(setup).items() if name not in params}
             store.log(tracked.run_id, params=new)
             yield tracked
             status = "FAILED" if tracked.is_failed else "FINISHED"
@@ -269,8 +269,8 @@ def _flat(content: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 def _values(setup: Setup, run: Run) -> Iterator[tuple[str, float, int]]:
     """Go through the metrics that are shown: the rest is in a table, and in the files."""
     facts, values = run.facts, {}
-    shown = [metric.name for metric in shown_metrics(setup.panel)]
-    for name in dict.fromkeys([*shown, *SHOWN]):
+    names = [metric.name for metric in shown_metrics(setup.panel)]
+    for name in dict.fromkeys([*names, *SHOWN]):
         row = facts.metrics.get(name)
         if row is None:
             continue

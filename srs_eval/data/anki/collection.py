@@ -127,12 +127,12 @@ class AnkiCollection:
                 collection, version, self.rollover_hour, self.utc_offset_minutes
             )
             groups, titles = groups_of(collection, revlog.cid)
-        wanted = np.ones(len(revlog), np.bool_)
+        chosen = np.ones(len(revlog), np.bool_)
         for group, names in (("deck", self.decks), ("preset", self.presets)):
             if patterns := [names] if isinstance(names, str | int) else names:
                 matched = matching(self.location, f"data.{group}s", patterns, titles[group])
-                wanted &= np.isin(groups.get(group, -1), matched)
-        rows, state, left_out = select_reviews(revlog, wanted)
+                chosen &= np.isin(groups.get(group, -1), matched)
+        rows, state, left_out = select_reviews(revlog, chosen)
         left_out |= {"invalid values": invalid} if invalid else {}
         if not len(rows):
             counts = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
@@ -144,9 +144,9 @@ class AnkiCollection:
             f"ratings read as those of version {version} of Anki's scheduler ({told_by})",
             f"days begin at {start // 3600:02}:{start // 60 % 60:02} UTC ({begin})",
         ]
-        known = {"user": user, "source": self.location, "state": state, "left_out": left_out}
-        known |= {name: column[rows] for name, column in groups.items()}
-        reviews = _reviews(revlog[rows], start, notes=notes, **known)
+        facts = {"user": user, "source": self.location, "state": state, "left_out": left_out}
+        facts |= {name: column[rows] for name, column in groups.items()}
+        reviews = _reviews(revlog[rows], start, notes=notes, **facts)
         return CollectionLog(replace(reviews, titles=titles), revlog, rows, start)
 
     def _valid(self, collection: Collection) -> tuple[Any, int]:
@@ -169,8 +169,8 @@ class AnkiCollection:
                 query = f"select {column} from revlog not indexed where id = ?"
                 cells = revlog[column].astype(object)
                 for row in np.flatnonzero(bad)[:_ROWS_QUOTED]:
-                    found = collection.connection.execute(query, [int(revlog.id[row])])
-                    (cells[row],) = found.fetchone()
+                    answers = collection.connection.execute(query, [int(revlog.id[row])])
+                    (cells[row],) = answers.fetchone()
                 name, place = f"revlog.{column}", lambda row: f"row with id {revlog.id[row]}"
                 wrong += violations(name, cells, bad, expected, place, "out_of_range")
         if wrong and self.invalid_rows == "error":

@@ -86,8 +86,8 @@ class Collection:
         """
         kinds = np.dtype([(name, np.int64) for name in names])
         is_there = {*names} <= self.columns_of(table)
-        found = self.connection.execute(query) if is_there else ()
-        rows = np.fromiter(found, kinds).view(np.recarray)
+        cursor = self.connection.execute(query) if is_there else ()
+        rows = np.fromiter(cursor, kinds).view(np.recarray)
         if len(rows) > _ROWS_AT_MOST:
             raise damaged(self.source, f"its table {table} has more than {_ROWS_AT_MOST:,} rows")
         names = [name for name in names if name not in odd]

@@ -38,20 +38,20 @@ def groups_of(
         "note_type": _names(note_types),
         "template": _templates(collection, note_types),
     }
-    known = collection.numbers("cards", ("did", "odid", "nid", "ord"))
-    columns = {"note": known.nid, "deck": np.where(known.odid == 0, known.did, known.odid)}
+    of_card = collection.numbers("cards", ("did", "odid", "nid", "ord"))
+    columns = {"note": of_card.nid, "deck": np.where(of_card.odid == 0, of_card.did, of_card.odid)}
     kinds = collection.entries("decks", "kind", "decks")
     presets = {deck: preset_of_deck(kind) for deck, kind in kinds.items()}
     columns["preset"] = _looked_up([*presets.values()], [*presets], columns["deck"])
     notes = collection.numbers("notes", ("mid",))
-    columns["note_type"] = _looked_up(notes.mid, notes.id, known.nid)
+    columns["note_type"] = _looked_up(notes.mid, notes.id, of_card.nid)
     # Cloze cards have the number of their deletion in the place of a template's number: all of
     # them belong to the only template of their note type.
     only = _PLACES * columns["note_type"]
-    numbers = [only + known.ord, only]
+    numbers = [only + of_card.ord, only]
     are_there = [np.isin(each, [*titles["template"]]) for each in numbers]
     columns["template"] = np.select(are_there, numbers, _NOT_KNOWN)
-    table = pd.DataFrame(columns, known.id, dtype=np.int64)
+    table = pd.DataFrame(columns, of_card.id, dtype=np.int64)
     is_known = (table != _NOT_KNOWN).any()
     is_known["preset"] = is_known["deck"] and any(each != _NOT_KNOWN for each in presets.values())
     of_log = table.loc[:, is_known].reindex(cards, fill_value=_NOT_KNOWN)

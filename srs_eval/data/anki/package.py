@@ -92,9 +92,9 @@ def _member(package: zipfile.ZipFile) -> str:
     # A message of protocol buffers, whose field 1 is the version.
     meta = package.open("meta").read(2) if "meta" in names else b""
     if meta[:1] == b"\x08" and meta[-1] > _NEWEST_PACKAGE_VERSION:
-        known = f"known are 1 to {_NEWEST_PACKAGE_VERSION}"
+        versions = f"known are 1 to {_NEWEST_PACKAGE_VERSION}"
         hint = "tick 'Support older Anki versions' when exporting it"
-        raise ValueError(f"it is a package of version {meta[-1]}, {known}: {hint}")
+        raise ValueError(f"it is a package of version {meta[-1]}, {versions}: {hint}")
     return member
 
 
@@ -104,10 +104,10 @@ def _stamps(path: Path) -> dict[str, tuple[int, int]]:
     for suffix in _LOGS:
         file = Path(f"{path}{suffix}")
         if os.path.lexists(file):
-            found = file.lstat()
-            if not stat.S_ISREG(found.st_mode):
+            status = file.lstat()
+            if not stat.S_ISREG(status.st_mode):
                 raise ValueError(f"{file.name} beside it is not a regular file: move it away")
-            stamps[suffix] = (found.st_mtime_ns, found.st_size)
+            stamps[suffix] = (status.st_mtime_ns, status.st_size)
     return stamps
 
 

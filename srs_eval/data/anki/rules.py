@@ -45,7 +45,7 @@ def select_reviews(revlog: Any, wanted: BoolArray) -> tuple[IntArray, IntArray, 
     starts, of_card = np.zeros((2, len(revlog)), np.int64)  # So far, and in all
     starts[events] = cards.earlier(start) + start
     of_card[events] = np.bincount(cards.number, start)[cards.number]
-    kept = counted & (of_card > 0) & (starts == of_card)
+    is_review = counted & (of_card > 0) & (starts == of_card)
     reasons = {
         "set by hand (due date or reset)": by_hand,
         "rescheduled by Anki": revlog.type == RESCHEDULED,
@@ -53,9 +53,9 @@ def select_reviews(revlog: Any, wanted: BoolArray) -> tuple[IntArray, IntArray, 
         "filtered deck without rescheduling": cramming,
         "before the card was last learnt from the start": counted & (starts < of_card),
         "card without a learning step": counted & (of_card == 0),
-        ELSEWHERE: kept & ~wanted,
+        ELSEWHERE: is_review & ~wanted,
     }
-    rows = np.flatnonzero(kept & wanted)
+    rows = np.flatnonzero(is_review & wanted)
     state = revlog.type + 1
     state[events[start]] = 0
     return rows, state[rows], {reason: int(n.sum()) for reason, n in reasons.items() if n.any()}
@@ -78,9 +78,9 @@ def matching(
         matched += numbers
         wrong += [] if numbers else [f"{option}={pattern}: no such name in the collection"]
     if wrong:
-        known = sorted(names.values(), key=str.casefold)
-        more = len(known) - _NAMED_AT_MOST
-        listed = ", ".join(known[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
+        titles = sorted(names.values(), key=str.casefold)
+        more = len(titles) - _NAMED_AT_MOST
+        listed = ", ".join(titles[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
         raise ReviewLogError(source, wrong, f"There are: {listed or 'no names'}.")
     return matched
 
@@ -92,8 +92,8 @@ def scheduled_days(revlog: Any) -> IntArray:
     first row of a card and where the due date was set by hand.
     """
     previous = previous_review(revlog.cid)
-    given = revlog.ivl[previous]  # of the last answer, or of a rescheduling since then
-    days: IntArray = np.where(given >= 0, given, -given // DAY_SECONDS)
+    interval = revlog.ivl[previous]  # of the last answer, or of a rescheduling since then
+    days: IntArray = np.where(interval >= 0, interval, -interval // DAY_SECONDS)
     days[(previous < 0) | (revlog.type[previous] == MANUAL)] = -1
     return days
 

@@ -163,8 +163,8 @@ def learn(cards: Cards, rating: IntArray, odds: FloatArray, life: Life) -> None:
         gain = cards.growth[rows] * before**-memory.saturation
         gain *= np.expm1(memory.spacing * forgotten)
         recalled = before * (1 + gain * memory.share[given])
-        left = cards.relapse[rows] * ((before + 1) ** memory.relapse_power - 1)
-        failed = np.minimum(left * np.exp(memory.relapse_spacing * forgotten), before)
+        after_lapse = cards.relapse[rows] * ((before + 1) ** memory.relapse_power - 1)
+        failed = np.minimum(after_lapse * np.exp(memory.relapse_spacing * forgotten), before)
         noise = np.exp(0.1 * life.rng.standard_normal(len(rows)))
         stability[rows] = noise * np.where(given > _AGAIN, recalled, failed)
         # The app goes by the first review of each day.
@@ -187,8 +187,8 @@ def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: 
     cards.answered = cards.second + duration_ms / 1000
     cards.steps_today = np.where(cards.later_day, 0, cards.steps_today + 1)
     # How many repetitions on the same day are left, and the state they are done in.
-    left = np.maximum(cards.steps_left - _STEPS_PASSED[rating], 0)
-    cards.steps_left = np.where(again, learner.steps[cards.state], left)
+    steps = np.maximum(cards.steps_left - _STEPS_PASSED[rating], 0)
+    cards.steps_left = np.where(again, learner.steps[cards.state], steps)
     cards.state = np.where(cards.steps_left > 0, _STATE_OF_STEPS[cards.state], REVIEW)
     today = (cards.steps_left > 0) & (cards.steps_today < _MOST_STEPS)
     drawn, lot, late = rng.random((3, len(rating)))

@@ -80,9 +80,9 @@ class App:
         forgotten = 1 - (1 + _CURVE * days / stability) ** -0.5
         gain = kind * self.growth * (11 - difficulty) * stability**-_SATURATION
         recalled = stability * (1 + gain * np.expm1(_SPACING * forgotten) * _SHARE[rating])
-        left = self.relapse * difficulty**-_RELAPSE_DIFFICULTY
-        left *= ((stability + 1) ** _RELAPSE_POWER - 1) * np.exp(_RELAPSE_SPACING * forgotten)
-        stability = np.where(rating > _AGAIN, recalled, np.minimum(left, stability))
+        base = self.relapse * difficulty**-_RELAPSE_DIFFICULTY
+        base *= ((stability + 1) ** _RELAPSE_POWER - 1) * np.exp(_RELAPSE_SPACING * forgotten)
+        stability = np.where(rating > _AGAIN, recalled, np.minimum(base, stability))
         moved = difficulty - _DIFFICULTY_STEP[rating]
         moved = _REVERSION * _DIFFICULTY + (1 - _REVERSION) * moved
         return bounded(stability, _LEAST_STABILITY, _MOST_STABILITY), bounded(moved, 1, 10)
