@@ -18,11 +18,12 @@ from benchmark import benchmark, table
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
-from srs_eval.api.intervals import DRAWS, LEVEL, Ranges, answered_on_time
+from srs_eval.collection.intervals import answered_on_time
 from srs_eval.data.reviews import FloatArray, Reviews
 from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.objective import LogCoordinates, sample
 from srs_eval.errors import FitSkipped
+from srs_eval.fitting import DRAWS, LEVEL, Ranges
 from srs_eval.protocol.split import used_rows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

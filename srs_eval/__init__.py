@@ -20,13 +20,13 @@ from srs_eval import cpu as cpu  # before anything imports NumPy
 
 if TYPE_CHECKING:
     from srs_eval.algorithms.algorithm import Algorithm as Algorithm
-    from srs_eval.api.comparing import compare as compare
-    from srs_eval.api.evaluating import evaluate as evaluate
-    from srs_eval.api.evaluating import load as load
-    from srs_eval.api.fitting import fit as fit
-    from srs_eval.api.inputs import algorithm as algorithm
-    from srs_eval.api.inputs import source as source
+    from srs_eval.api import compare as compare
+    from srs_eval.api import evaluate as evaluate
+    from srs_eval.api import load as load
     from srs_eval.evaluation.checks import check_algorithm as check_algorithm
+    from srs_eval.fitting import fit as fit
+    from srs_eval.inputs import algorithm as algorithm
+    from srs_eval.inputs import source as source
     from srs_eval.metrics.panel import full_panel as full_panel
     from srs_eval.metrics.score import score as score
     from srs_eval.plots import plot_bins as plot_bins
@@ -36,44 +36,27 @@ if TYPE_CHECKING:
     from srs_eval.plots import plot_user_scores as plot_user_scores
 
 __version__ = "0.2.0"
-__all__ = [
-    "Algorithm",
-    "__version__",
-    "algorithm",
-    "check_algorithm",
-    "compare",
-    "evaluate",
-    "fit",
-    "full_panel",
-    "load",
-    "plot_bins",
-    "plot_calibration",
-    "plot_roc",
-    "plot_temporal",
-    "plot_user_scores",
-    "score",
-    "source",
-]
 
-_HOME = {
-    **dict.fromkeys(("evaluate", "load"), "srs_eval.api.evaluating"),
-    **dict.fromkeys(("algorithm", "source"), "srs_eval.api.inputs"),
-    "Algorithm": "srs_eval.algorithms.algorithm",
-    "check_algorithm": "srs_eval.evaluation.checks",
-    "compare": "srs_eval.api.comparing",
-    "fit": "srs_eval.api.fitting",
-    "full_panel": "srs_eval.metrics.panel",
-    "score": "srs_eval.metrics.score",
+_NAMES = {
+    "algorithms.algorithm": ("Algorithm",),
+    "api": ("compare", "evaluate", "load"),
+    "evaluation.checks": ("check_algorithm",),
+    "fitting": ("fit",),
+    "inputs": ("algorithm", "source"),
+    "metrics.panel": ("full_panel",),
+    "metrics.score": ("score",),
+    "plots": ("plot_bins", "plot_calibration", "plot_roc", "plot_temporal", "plot_user_scores"),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name where it is used: `import srs_eval` alone costs nothing."""
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module 'srs_eval' has no attribute {name!r}")
-    return getattr(import_module(_HOME.get(name, "srs_eval.plots")), name)
+    return getattr(import_module(f"srs_eval.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
     """List the public names."""
-    return sorted(__all__)
+    return sorted([*_HOME, "__version__"])

@@ -7,7 +7,7 @@ if __name__ == "__main__":
 
     main("compare")
 else:
-    from srs_eval.api.comparing import compare
+    from srs_eval.api import compare
 
     # The import system makes this an attribute of srs_eval, where a module would hide the function.
     sys.modules[__name__] = compare  # type: ignore[assignment]

@@ -7,7 +7,7 @@ if __name__ == "__main__":
 
     main("fit")
 else:
-    from srs_eval.api.fitting import fit
+    from srs_eval.fitting import fit
 
     # The import system makes this an attribute of srs_eval, where a module would hide the function.
     sys.modules[__name__] = fit  # type: ignore[assignment]

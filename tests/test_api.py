@@ -1,26 +1,25 @@
 """`srs_eval.evaluate`, `fit` and `load`: the numbers of the command, for people in Python."""
 
 import json
-import pickle
 import re
 import sys
 import time
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from cases import refusal, rest_nightly, values_in
+from cases import rest_nightly
 from commands import process, run_here, simulated
 from hydra import initialize
 from hydra.core.global_hydra import GlobalHydra
 
 import srs_eval as se
-from srs_eval.api.inputs import option_of_data
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.errors import ConfigError, FailedAlikeError, FitError
+from srs_eval.errors import ConfigError, FailedAlikeError, FitError, SrsEvalError
 from srs_eval.evaluation.limits import process_is_spoiled
+from srs_eval.inputs import option_of_data
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.words import status
 
@@ -102,27 +101,62 @@ def failing():
     return se.fit(Rate(broken_for=("ben",)), log(), **NAMES, progress=False)
 
 
-def test_what_cannot_be_is_refused(transcript, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    by_index = log().rename(columns={"learner": "user"}).set_index("user")
-    kinds = {"frame": log, "of_eve": lambda: log(("eve",)), "by_index": lambda: by_index}
-    kinds["path"] = lambda: Path("here")
-    fits = {"failing": failing, "fitted": cache(partial(se.fit, Rate(), log(), **NAMES))}
+EVALUATED = [
+    ({"algorithm": "fsrs6", "fti": "s0"}, "there is no argument fti"),
+    ({"algorithm": "lsmt"}, "there are act_r"),
+    ({"data": log(), "crad": "item"}, "there is no argument crad"),
+    ({"algorithm": "fsrs6", "half_life": "a"}, "algo.half_life='a'"),
+    ({"users": "9-1"}, "data.users='9-1'"),
+    ({"seed": -1}, "seed=-1"),
+    ({"curves_per_user": -1}, "curves_per_user=-1"),
+    ({"workers": 0}, "workers=0"),
+    ({"fit_timeout": 0}, "fit_timeout=0"),
+    ({"protocol": 3}, "protocol: 3"),
+    ({"algorithm": None}, "algo: None"),
+    ({"algorithm": Rate}, "algo: <class"),
+    ({"data": [1, 2]}, "data: [1, 2]"),
+    ({"data": Path("here")}, "here: no such file"),
+    ({"data": log().set_index("learner"), **NAMES}, "'learner'"),
+]
 
-    def told_by(what, *words):
-        given = values_in([word for word in words if "=" in word], kinds)
-        if what == "evaluated":
-            return refusal(lambda: evaluated(**given))
-        if what == "nothing":
-            made = evaluated(Rate(broken_for=("ann", "ben")), log(), **NAMES)
-            return refusal(made.plot_roc)
-        if what == "source":
-            return refusal(lambda: se.source(se.source("synthetic"), **given))
-        if what == "load":
-            return refusal(lambda: se.load(words[0]))
-        return refusal(lambda: getattr(fits[what](), words[0])(**given))
 
-    transcript("api_refusals", told_by)
+@pytest.mark.parametrize(("given", "problem"), EVALUATED)
+def test_what_cannot_be_evaluated_is_refused(given, problem):
+    with pytest.raises(SrsEvalError, match=re.escape(problem)):
+        evaluated(**given)
+
+
+ASKED = [
+    ("export", {"to": "json", "user": "ben"}, "user ben, fold 5: the fit failed"),
+    ("export", {"to": "json", "user": "bob"}, "user=bob: no such user"),
+    ("export", {"to": "json"}, "has 2 users"),
+    ("export", {"to": "ankii", "user": "ann"}, "to=ankii"),
+    ("export", {"to": "anki", "user": "ann"}, "no version of FSRS"),
+    ("predict", {}, "user ben: the fit failed"),
+    ("predict", {"data": log(("eve",))}, "user eve: was not fitted"),
+    ("predict_at", {"days": 3, "data": log(("ann",))}, "has no forgetting curve"),
+    ("next_intervals", {"data": log(("ann",))}, "has no forgetting curve"),
+    ("next_intervals", {"retention": 1}, "retention=1"),
+    ("next_intervals", {"level": 0}, "level=0"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "problem"), ASKED)
+def test_what_cannot_be_asked_of_a_fit_is_refused(name, given, problem):
+    with pytest.raises(SrsEvalError, match=re.escape(problem)):
+        getattr(failing(), name)(**given)
+
+
+def test_what_is_no_source_result_or_figure_is_refused():
+    nothing = evaluated(Rate(broken_for=("ann", "ben")), log(), fail_fast=False, **NAMES)
+    for refused in (
+        lambda: se.source(se.source("synthetic"), users=3),
+        lambda: se.algorithm("constant", users=3),
+        lambda: se.load("nothing"),
+        nothing.plot_roc,
+    ):
+        with pytest.raises(ConfigError):
+            refused()
 
 
 def test_the_hydra_of_a_program_is_left_as_it_was():
@@ -163,6 +197,7 @@ def test_fits_that_fail_or_are_skipped_are_shown_and_replaced_by_nothing():
     assert set(made.predictions["user"]) == {"ann"}
     fitted = failing()
     assert "1 of 2 fits failed" in repr(fitted)
+    assert "nan" not in f"{fitted!r}{fitted._repr_html_()}".lower()  # empty cells are empty
     assert fitted.parameters.isna()[0].to_dict() == {"ann": False, "ben": True}
     frame = pd.concat([log(), log(("eve",), cards=1)])
     fitted = se.fit("avg", frame, **NAMES, progress=False)
@@ -170,15 +205,6 @@ def test_fits_that_fail_or_are_skipped_are_shown_and_replaced_by_nothing():
     assert set(fitted.predict()["user"]) == {"ann", "ben"}
     with pytest.raises(FitError, match="user eve"):
         fitted.predict(frame)
-
-
-def test_a_pickled_result_keeps_its_predictions_and_fits(result, tmp_path):
-    result.save(tmp_path)
-    for whole in (result, se.load(tmp_path)):
-        assert len(whole.predictions) > 0  # files are open from here on
-        copied = pickle.loads(pickle.dumps(whole))
-        pd.testing.assert_frame_equal(copied.predictions, whole.predictions)
-        pd.testing.assert_frame_equal(copied.fits, whole.fits)
 
 
 class Shifts(Rate):

@@ -18,7 +18,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Imports inside functions: each of these keeps something quick that need not wait.
 MAY_IMPORT_LATE = """
-    algorithms/half_life/hlr.py api/comparing.py api/evaluating.py api/result.py api/show.py
+    algorithms/half_life/hlr.py api.py results.py
     collection/command.py comparison/files.py metrics/score.py
     __main__.py runs/callbacks.py runs/cli.py runs/commands.py runs/compute.py runs/config.py
     runs/drawing.py runs/evaluation.py runs/job.py runs/mlflow_model.py

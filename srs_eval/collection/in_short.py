@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from srs_eval.api.intervals import LEVEL
 from srs_eval.collection.advice import FITTED, HALF, Advice, Belief, decide
 from srs_eval.collection.intervals import SHOWN, Load, Models, Next, in_days, intervals, load, span
 from srs_eval.collection.parameters import (
@@ -22,6 +21,7 @@ from srs_eval.collection.truth import average
 from srs_eval.collection.words import changed
 from srs_eval.comparison.words import counted, listed, percent
 from srs_eval.errors import FitSkipped
+from srs_eval.fitting import LEVEL
 
 _SURE = ((0.99, "almost certainly"), (0.9, "very likely"), (0.75, "probably"))
 _TURN_ON = 'turn on "FSRS" in deck options > FSRS'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,18 +12,12 @@ from srs_eval.algorithms.algorithm import MemoryModel, has_curve
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.current import CurrentParameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.api.intervals import (
-    LEVEL,
-    Ranges,
-    answered_on_time,
-    next_intervals,
-    sampled,
-)
 from srs_eval.collection.study import Study
 from srs_eval.comparison.table import Table
 from srs_eval.data.anki.presets import Preset
 from srs_eval.data.cards import with_next_reviews
-from srs_eval.data.reviews import IntArray, Vector
+from srs_eval.data.reviews import IntArray, Reviews, Vector
+from srs_eval.fitting import LEVEL, Ranges, next_intervals, sampled
 
 # First answers of a card, and what they are called.
 HISTORIES = {
@@ -199,3 +193,49 @@ def _asked(study: Study, preset: IntArray) -> tuple[Vector, Vector]:
 
 def _none() -> IntArray:
     return np.empty(0, np.int64)
+
+
+def answered_on_time(
+    model: MemoryModel,
+    histories: Sequence[Sequence[int]],
+    retention: float | Vector = 0.9,
+    preset: Sequence[int] | None = None,
+) -> tuple[Reviews, IntArray]:
+    """Return a log with a card for each history of ratings, and the row of each card's next review.
+
+    Each answer but the first is given after the interval of `model`, in whole days, at least one
+    and at most 100 years. `preset` is that of each card.
+    """
+    wanted = np.broadcast_to(np.asarray(retention, np.float64), len(histories))
+    gaps = [[-1] for _ in histories]
+    while True:
+        reviews, rows = with_next_reviews(_log(histories, gaps, preset))
+        rows = rows[np.argsort(reviews.card[rows])]
+        open_cards = [n for n, own in enumerate(gaps) if len(own) < len(histories[n])]
+        if not open_cards:
+            return reviews, rows
+        days = next_intervals(model, reviews, rows, wanted)
+        for card in open_cards:
+            gaps[card].append(int(np.clip(np.rint(days[card]), 1, 36500)))
+
+
+def _log(
+    histories: Sequence[Sequence[int]], gaps: Sequence[Sequence[int]], preset: Sequence[int] | None
+) -> Reviews:
+    """Return the log of the answers whose intervals are known."""
+    sizes = [len(own) for own in gaps]
+    card = np.repeat(np.arange(len(gaps)), sizes)
+    rating = np.concatenate([h[:n] for h, n in zip(histories, sizes, strict=True)])
+    gap = np.concatenate(gaps)
+    day = np.concatenate([np.cumsum([0, *own[1:]]) for own in gaps])
+    order = np.argsort(day, kind="stable")
+    return Reviews(
+        user="made up",
+        card=card,
+        day=day,
+        rating=rating,
+        elapsed_days=gap,
+        elapsed=np.maximum(gap, 0).astype(np.float64),
+        row=np.arange(len(card)),
+        preset=None if preset is None else np.asarray(preset)[card],
+    ).take(order)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
-from srs_eval.api.intervals import LEVEL
 from srs_eval.collection.advice import Advice
 from srs_eval.collection.intervals import Models, intervals
 from srs_eval.collection.section import Paste, Section
@@ -17,6 +16,7 @@ from srs_eval.collection.words import Change
 from srs_eval.comparison.table import Table
 from srs_eval.comparison.words import counted, listed
 from srs_eval.errors import SrsEvalError
+from srs_eval.fitting import LEVEL
 
 _DECIMALS = 4
 _RATINGS = ("Again", "Hard", "Good", "Easy")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.api.inputs import source
 from srs_eval.collection.advice import advise
 from srs_eval.collection.doubts import doubts
 from srs_eval.collection.in_short import in_short
@@ -25,6 +24,7 @@ from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.presets import read_fsrs_settings
 from srs_eval.data.anki.rules import scheduled_days, scheduled_now
 from srs_eval.errors import ConfigError
+from srs_eval.inputs import source
 
 
 def study_of(path: Path, options: Mapping[str, Any]) -> Study:

@@ -15,7 +15,6 @@ from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
-from srs_eval.api.fitting import FittedModels, fit
 from srs_eval.collection.words import Change
 from srs_eval.data.anki.presets import FsrsSettings
 from srs_eval.data.reviews import (
@@ -28,6 +27,7 @@ from srs_eval.data.reviews import (
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, Scores, summarise_users
+from srs_eval.fitting import FittedModels, fit
 from srs_eval.metrics.means import Estimate, clustered_mean
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import Predictions, select

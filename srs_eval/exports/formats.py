@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from srs_eval.algorithms.algorithm import Part
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
-from srs_eval.exports.fitted import Fitted
+from srs_eval.exports.fitted import Fitted, RunFits
 from srs_eval.exports.intervals import first_intervals
 from srs_eval.exports.versions import FsrsVersion, outside_bounds
 from srs_eval.runs.folder import json_text
@@ -157,6 +158,13 @@ FORMATS: Mapping[str, Callable[[Fitted], HandOver]] = {
     "py_fsrs": for_py_fsrs,
     "json": for_anyone,
 }
+
+
+def exported(fits: RunFits, to: str, user: User | None, fold: int | None = None) -> HandOver:
+    """Return the parameters of a user as an app reads them, by default of the only user."""
+    if to not in FORMATS:
+        raise ConfigError(f"to={to}: there are {', '.join(FORMATS)}")
+    return FORMATS[to](fits.fitted(fits.user(None if user is None else str(user)), fold))
 
 
 def _part_as_json(fitted: Fitted, part: Part) -> dict[str, Any]:

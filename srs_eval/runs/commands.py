@@ -233,7 +233,7 @@ class Fit:
 
 def fit(options: Fit) -> None:
     """Fit, and hand the parameters over."""
-    from srs_eval.api.fitting import fit as fitted
+    from srs_eval.fitting import fit as fitted
 
     arguments = {**options.algo, **options.data}
     models = fitted(options.choices["algo"], options.log, progress=False, **arguments)

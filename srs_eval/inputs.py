@@ -10,16 +10,15 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import cloudpickle
-from omegaconf import DictConfig
 
 from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.data.reviews import Source
 from srs_eval.data.table import ReviewTable, is_table, to_pandas
 from srs_eval.errors import ConfigError
-from srs_eval.runs.config import Setup, build, composed, label_of, option, resolved
+from srs_eval.runs.config import Setup, build, composed, named_option, resolved
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")
 _PLAIN = (int, float, str, bool, type(None))
@@ -57,15 +56,15 @@ def algorithm(name: str, **arguments: Any) -> Algorithm:
     Raises
     ------
     ConfigError
-        If there is no such algorithm or argument, saying what there is.
+        If there is no such algorithm or argument.
 
     Examples
     --------
     >>> algorithm("constant", p=0.8)
     Constant(p=0.8)
     """
-    cfg, _ = _composed({"algo": name}, arguments)
-    return cast(Algorithm, option("algo", resolved(cfg)["algo"]))
+    built: Algorithm = named_option("algo", name, arguments)
+    return built
 
 
 def source(data: DataLike, **arguments: Any) -> Source:
@@ -92,50 +91,48 @@ def source(data: DataLike, **arguments: Any) -> Source:
     >>> list(source("synthetic", users=2).users())
     [1, 2]
     """
-    return setup_of({"data": data}, arguments, {}).source
+    return setup_of({"data": data}, arguments).source
 
 
 def setup_of(
-    inputs: Mapping[str, Any], arguments: Mapping[str, Any], settings: Mapping[str, Any]
+    inputs: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+    **objects: Any,
 ) -> Setup:
     """Build everything that is named, and check everything that is an object.
 
     `inputs` has names and objects by group, None for the option that the command takes by default;
     `arguments` are those of the algorithm and of the data; `settings` are in no group.
     """
-    optional = ("protocol", "panel")
-    inputs = {g: each for g, each in inputs.items() if each is not None or g not in optional}
-    settings = {key: value for key, value in settings.items() if value is not None}
-    names, paths, table = {"tracking": "none"}, {}, None
-    data_option = option_of_data(inputs["data"])
-    objects: dict[str, Any] = {"tracking": None}
+    data, own = inputs["data"], dict[str, Any]()
+    names, arguments = {"tracking": "none"}, dict(arguments)
     for group, each in inputs.items():
-        if group == "data" and data_option is not None:
-            names["data"] = data_option
-            if is_table(each):
-                table, paths["path"] = to_pandas(each), "frame"
-            elif each != data_option:
-                paths["path"] = str(each)
-        elif isinstance(each, str):
-            names[group] = each
-        else:
-            objects[group] = _checked(group, each)
-    if table is not None and "user" in {*table.columns, *table.index.names}:
-        arguments = {"user": "user", **arguments}
-    cfg, choices = _composed(names, {**arguments, **paths}, settings)
-    if table is not None:
-        objects["data"] = _of_table(table, resolved(cfg)["data"])
-    algo = [f"{key}={value}" for key, value in arguments.items() if key in cfg.algo]
-    setup = build(cfg, choices, objects=objects)
-    own = {g: each for g, each in objects.items() if g in _NEEDED and g not in names}
-    if "algo" in own:
-        algo = [f"{k}={v}" for k, v in _content(own["algo"]).items() if k != "_target_"]
+        name = option_of_data(each) if group == "data" else each
+        if isinstance(name, str):
+            names[group] = name
+        elif each is not None or group in ("algo", "data"):
+            own[group] = _checked(group, each)
+    if is_table(data):
+        frame, arguments["path"] = to_pandas(data), "frame"
+        if "user" in {*frame.columns, *frame.index.names}:
+            arguments.setdefault("user", "user")
+    elif names.get("data", data) != data:
+        arguments["path"] = str(data)
+    values = {key: value for key, value in (settings or {}).items() if value is not None}
+    cfg, choices = composed(names, values | _by_key(names, arguments))
+    if is_table(data):
+        objects["data"] = _in_memory(frame, resolved(cfg)["data"])
+    contents = {group: _content(each) for group, each in own.items()}
     choices |= {group: type(each).__name__ for group, each in own.items()}
+    chosen = {key: value for key, value in arguments.items() if key in cfg.algo}
+    chosen = {k: v for k, v in contents.get("algo", chosen).items() if k != "_target_"}
+    words = [f"{key}={value}" for key, value in chosen.items()]
+    setup = build(cfg, choices, words, {"tracking": None, **own, **objects})
     return replace(
         setup,
-        content={**setup.content, **{group: _content(each) for group, each in own.items()}},
-        choices=choices,
-        label=settings.get("name") or label_of(choices["algo"], algo),
+        content={**setup.content, **contents},
+        label=values.get("name") or setup.label,
         # logs of a source are compared one by one
         objects_hash=_digest([own[group] for group in sorted({*own} - {"data"})]),
     )
@@ -158,46 +155,37 @@ def option_of_data(data: object) -> str | None:
     return str(data) if is_name else "csv"
 
 
-def _composed(
-    names: Mapping[str, str],
-    arguments: Mapping[str, Any],
-    settings: Mapping[str, Any] | None = None,
-) -> tuple[DictConfig, dict[str, str]]:
-    """Compose options with their arguments, each of the algorithm or else of the data."""
+def _by_key(names: Mapping[str, str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments by their keys, each of the algorithm or else of the data."""
     cfg, _ = composed(names)
     known = {group: {*(cfg[group] or ())} for group in ("algo", "data") if group in names}
-    columns = {*cfg.data.get("columns", ())} if "data" in names else set()
-    values = dict(settings or {})
-    unknown = []
+    if "data" in names:
+        known["data.columns"] = {*cfg.data.get("columns", ())}
+    values, unknown = {}, []
     for key, value in arguments.items():
-        groups = [group for group, keys in known.items() if key.partition(".")[0] in keys]
-        if groups:
-            values[f"{groups[0]}.{key}"] = value
-        elif key in columns:
-            values[f"data.columns.{key}"] = value
-        else:
-            unknown.append(key)
+        group = next((group for group in known if key.partition(".")[0] in known[group]), "")
+        values[f"{group}.{key}"] = value
+        unknown += [key] * (not group)
     if unknown:
-        there = [f"{group}={names[group]}: {', '.join(sorted(known[group]))}" for group in known]
-        what = "there is no argument " + ", ".join(unknown)
-        raise ConfigError("\n  ".join([what, *there]).replace("_target_, ", ""))
-    return composed(names, values)
+        there = [f"{group}: {', '.join(sorted(known[group]))}" for group in known]
+        raise ConfigError("\n  ".join([f"there is no argument {', '.join(unknown)}", *there]))
+    return values
 
 
-def _of_table(table: Any, content: Mapping[str, Any]) -> ReviewTable:
+def _in_memory(frame: Any, content: Mapping[str, Any]) -> ReviewTable:
     """Read a table in memory by the options that files are read by."""
     arguments = {key: value for key, value in content.items() if key not in ("_target_", "path")}
     columns = {k: v for k, v in arguments["columns"].items() if k != "_target_"}
-    return ReviewTable(table, **{**arguments, "columns": columns})
+    return ReviewTable(frame, **{**arguments, "columns": columns})
 
 
 def _checked(group: str, each: Any) -> Any:
     """Return an object that has what its group needs; raise `ConfigError` otherwise."""
-    lacking = [name for name in _NEEDED.get(group, ()) if not hasattr(each, name)]
+    lacking = [name for name in _NEEDED[group] if not hasattr(each, name)]
     if lacking or isinstance(each, type):
-        kind = each.__name__ if isinstance(each, type) else type(each).__name__
-        what = "is a class: an object is needed" if isinstance(each, type) else "has no "
-        raise ConfigError(f"{group}: {kind} {what}{', '.join(lacking) if lacking else ''}")
+        raise ConfigError(
+            f"{group}: {each!r} is neither a name nor an object with {', '.join(_NEEDED[group])}"
+        )
     return each
 
 

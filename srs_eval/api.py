@@ -1,9 +1,9 @@
-"""`srs_eval.evaluate` and `srs_eval.load`."""
+"""`srs_eval.evaluate`, `load` and `compare`: for scripts and notebooks."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,14 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from srs_eval.api.inputs import AlgorithmLike, DataLike, setup_of
-from srs_eval.api.result import RunResult, Temporary
+from srs_eval.comparison.compare import compare as compared
+from srs_eval.comparison.entry import Entry, entry_of
+from srs_eval.comparison.inputs import read_runs
+from srs_eval.errors import ConfigError
+from srs_eval.inputs import AlgorithmLike, DataLike, setup_of
 from srs_eval.metrics.panel import Panel
 from srs_eval.protocol.task import EvaluationProtocol
+from srs_eval.results import Comparison, RunResult, Temporary
 from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.claim import claimed
 from srs_eval.runs.compute import Processes, Serial
@@ -112,8 +116,8 @@ def evaluate(
     inputs = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
     settings: dict[str, Any] = {"seed": seed, "curves_per_user": curves_per_user, "name": name}
     settings |= {"fail_fast": fail_fast, "fit_timeout": fit_timeout}
-    setup = setup_of(inputs, options, {**settings, "check_lookahead": check_lookahead})
-    setup = replace(setup, compute=compute_with(workers))
+    settings |= {"check_lookahead": check_lookahead}
+    setup = setup_of(inputs, options, settings, compute=compute_with(workers))
     if setup.content["check_lookahead"]:
         refuse_lookahead(setup)
     temporary = Temporary() if folder is None else None
@@ -123,7 +127,7 @@ def evaluate(
         Checkpoint(place, setup.stamp).remove()
         (place / CONFIG).parent.mkdir(exist_ok=True)
         OmegaConf.save(OmegaConf.create(dict(setup.content)), place / CONFIG)
-    return RunResult(run, setup.content, temporary)
+    return RunResult(run, temporary)
 
 
 def load(folder: str | Path) -> RunResult:
@@ -139,7 +143,67 @@ def load(folder: str | Path) -> RunResult:
     ConfigError
         If it is not the folder of a finished run.
     """
-    return RunResult(Run.read(Path(folder).expanduser()), {})
+    return RunResult(Run.read(Path(folder).expanduser()))
+
+
+def compare(
+    results: Iterable[RunResult | str | Path],
+    *,
+    metric: str = "log_loss",
+    baseline: str | None = None,
+    intersect: bool = False,
+) -> Comparison:
+    """Compare results on identical reviews: which predicts best, and whether it is noise.
+
+    Parameters
+    ----------
+    results : iterable of RunResult, str or Path
+        Results, folders of finished runs, folders that hold several, or files of published
+        scores.
+    metric : str
+        Any metric of the results with a better direction.
+    baseline : str, optional
+        Label of the result that the others are compared with; each user's average by default, or
+        else the first.
+    intersect : bool
+        Compare on the reviews that all have scored, instead of raising an error where they
+        differ.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ConfigError
+        If a folder holds no results, or the results cannot be compared.
+
+    Examples
+    --------
+    >>> import srs_eval as se
+    >>> data = {"data": "synthetic", "users": 3, "size_scale": 0.05, "panel": "quick"}
+    >>> results = [se.evaluate(name, **data) for name in ("avg", "hlr")]
+    >>> sorted(se.compare(results).table.index)
+    ['avg', 'hlr']
+    """
+    runs: list[Entry] = []
+    notes: list[str] = []
+    several = [results] if isinstance(results, RunResult | str | Path) else results
+    for number, each in enumerate(several, start=1):
+        if not isinstance(each, RunResult):
+            entries, left_out = read_runs([Path(each).expanduser()])
+            runs += entries
+            notes += left_out
+        elif each.run.complete:
+            run = entry_of(each.run)
+            # distinguishes results of one label that are in no folder
+            runs.append(run if each.folder else replace(run, place=Path(f"result {number}")))
+        else:
+            notes.append(f"{each.facts.label} scored no user and was left out")
+    if not runs:
+        raise ConfigError(*(notes or ["there are no results to compare"]))
+    standings = compared(runs, metric=metric, baseline=baseline, intersect=intersect, notes=notes)
+    return Comparison(standings)
 
 
 def compute_with(workers: int | None) -> Serial | Processes:

@@ -1,28 +1,28 @@
-"""The result of a run for people in Python: it shows, draws, saves and exports itself."""
+"""Results for people in Python: they show, draw, save and export themselves."""
 
 from __future__ import annotations
 
+import html
 import shutil
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from srs_eval.algorithms.algorithm import IN_WORDS
-from srs_eval.api.show import Shown
+from srs_eval.comparison import answer, files
 from srs_eval.comparison.entry import entry_of
 from srs_eval.comparison.remarks import warnings
-from srs_eval.comparison.table import Table
-from srs_eval.comparison.words import counted, interval
+from srs_eval.comparison.standings import Standings
+from srs_eval.comparison.words import counted, one_line
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.exports.fitted import RunFits
-from srs_eval.exports.formats import FORMATS, HandOver
+from srs_eval.exports.formats import HandOver, exported
 from srs_eval.metrics.panel import FEWEST, full_panel, shown_metrics
 from srs_eval.runs.claim import claimed
 from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, SUMMARY, Run
@@ -30,6 +30,35 @@ from srs_eval.runs.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_ROWS_SHOWN, _COLUMNS_SHOWN = 12, 10
+
+
+class Shown:
+    """Shows itself as lines of text, and in a notebook in its colours; empty cells are empty."""
+
+    __slots__ = ()
+
+    def _shown(self) -> tuple[str, Sequence[str], pd.DataFrame]:
+        """Return a title, notes, and a table, which is left out if it is empty."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """Return what is shown as text."""
+        title, notes, table = self._shown()
+        text = table.to_string(**_written(table)) if len(table) else ""
+        return "\n".join([*map(one_line, [title, *notes]), *(["", text] if text else [])])
+
+    def _repr_html_(self) -> str:
+        title, notes, table = self._shown()
+        said = "<br>".join(html.escape(one_line(note)) for note in notes)
+        shown = table.to_html(border=0, **_written(table)) if len(table) else ""
+        return f"<strong>{html.escape(one_line(title))}</strong><div>{said}</div>{shown}"
+
+
+def _written(table: pd.DataFrame) -> dict[str, Any]:
+    few: dict[str, Any] = {"max_rows": _ROWS_SHOWN, "max_cols": _COLUMNS_SHOWN}
+    return {**few, "na_rep": "", "float_format": "{:.4f}".format, "index_names": False}
 
 
 class Temporary:
@@ -51,12 +80,9 @@ class RunResult(Shown):
     ----------
     run : Run
         The files of the run, read one user at a time.
-    content : mapping
-        The resolved configuration; empty where it is not known.
     """
 
     run: Run
-    content: Mapping[str, Any] = field(default_factory=dict)
     # Holds the files as long as the result lives; None where they are in a folder of one's own
     temporary: Temporary | None = None
 
@@ -73,7 +99,7 @@ class RunResult(Shown):
     @property
     def scores(self) -> pd.DataFrame:
         """One row per user: scored reviews, their digest, and each metric."""
-        return _frame(self.run.folder / SCORES).set_index("user")
+        return pd.read_parquet(self.run.folder / SCORES).set_index("user")
 
     @property
     def summary(self) -> pd.DataFrame:
@@ -92,7 +118,8 @@ class RunResult(Shown):
 
         Cards have the numbers of `Reviews.card`, also where the log has names for them.
         """
-        return _frame(self.run.folder / PREDICTIONS) if self.run.has_predictions else pd.DataFrame()
+        file = self.run.folder / PREDICTIONS
+        return pd.read_parquet(file) if self.run.has_predictions else pd.DataFrame()
 
     def save(self, place: str | Path) -> RunResult:
         """Write the files that the command writes, and return the result with its folder.
@@ -109,13 +136,12 @@ class RunResult(Shown):
             return self
         with claimed(path):
             (path / SUMMARY).unlink(missing_ok=True)  # comes last: it marks the run as finished
-            for name in (*reversed(FILES), CONFIG):
+            for name in (CONFIG, *reversed(FILES)):
+                (path / name).unlink(missing_ok=True)
                 (path / name).parent.mkdir(exist_ok=True)
                 if (self.run.folder / name).is_file():
                     shutil.copy(self.run.folder / name, path / name)
-                else:
-                    (path / name).unlink(missing_ok=True)
-        return replace(self, run=Run.read(path), temporary=None)
+        return RunResult(Run.read(path))
 
     def export(self, to: str, *, user: User | None = None, fold: int | None = None) -> HandOver:
         """Return the fitted parameters of a user as an app reads them.
@@ -163,32 +189,23 @@ class RunResult(Shown):
         """Draw a sample of forgetting curves, and recall over elapsed time."""
         return self._figure("forgetting")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle a temporary result with its files."""
-        if self.temporary is None:
-            return RunResult, (self.run, self.content)
-        names = [name for name in (*FILES, CONFIG) if (self.run.folder / name).is_file()]
-        files = {name: (self.run.folder / name).read_bytes() for name in names}
-        return _restored, (files, self.content)
-
-    def _shown(self) -> tuple[str, list[str], Table]:
+    def _shown(self) -> tuple[str, list[str], pd.DataFrame]:
         """Return the headline of the panel."""
         facts, covered = self.facts, self.facts.coverage
         notes = [
             f"{covered.users.scored:,} of {counted(covered.users.read, 'user')}, "
             f"{covered.reviews.scored:,} of {counted(covered.reviews.read, 'review')} scored; "
-            f"predicted {IN_WORDS[facts.when]}",
+            f"predicted {IN_WORDS[facts.when]}; lo to hi: 99 % over {facts.interval_over}",
+            *(f"fits: {each}" for each in [facts.exceptions] if each),
+            *[each.reason for each in covered.left_out if each.status == "failed"][:1],
             *filter(None, [covered.caution]),
+            *warnings(entry_of(self.run), self.run.complete),
         ]
-        entry = entry_of(self.run)
-        if entry.facts.exceptions:
-            notes.append(entry.facts.exceptions)
-            notes += [each.reason for each in covered.left_out if each.status == "failed"][:1]
         known = shown_metrics(metric for metric in full_panel() if metric.name in facts.metrics)
         names = [metric.name for metric in known] or list(facts.metrics)[:FEWEST]
-        title = f"{facts.label} on {facts.data}, protocol {facts.protocol}"
-        table = _panel(facts, names) if facts.users else Table([], [])
-        return title, [*notes, *warnings(entry, self.run.complete)], table
+        table = self.summary.loc[names, ["mean_users", "lo", "hi"]] if facts.users else None
+        title = f"{facts.label} on {facts.data}, {facts.protocol}"
+        return title, notes, pd.DataFrame() if table is None else table
 
     def _figure(self, name: str) -> Figure:
         from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
@@ -207,35 +224,49 @@ class RunResult(Shown):
         return figure
 
 
-def _restored(files: Mapping[str, bytes], content: Mapping[str, Any]) -> RunResult:
-    """Return a result whose files are in a temporary folder."""
-    temporary = Temporary()
-    for name, text in files.items():
-        path = Path(temporary.name, name)
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text)
-    return RunResult(Run.read(Path(temporary.name)), content, temporary)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Comparison(Shown):
+    """Results compared by one metric.
 
+    Attributes
+    ----------
+    standings : Standings
+        Every number and interval.
+    """
 
-def exported(fits: RunFits, to: str, user: User | None, fold: int | None = None) -> HandOver:
-    """Return the parameters of a user as an app reads them: see `RunResult.export`."""
-    if to not in FORMATS:
-        raise ConfigError(f"to={to}: there are {', '.join(FORMATS)}")
-    return FORMATS[to](fits.fitted(fits.user(None if user is None else str(user)), fold))
+    standings: Standings
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per result, best first, each user counting once.
 
-def _panel(facts: Summary, names: Iterable[str]) -> Table:
-    """Tabulate metrics with their intervals, and with what chance gives a perfect model."""
-    several = facts.interval_over != "cards and days"
-    rows = []
-    for name in names:
-        row, floor = facts.metrics[name], facts.metrics.get(f"{name}_floor")
-        chance = "" if floor is None else floor.mean_users
-        rows.append([name, row.mean_users, interval(row.lo, row.hi), chance])
-    mean = "mean over users" if several else "score"
-    return Table(["metric", mean, f"99 % over {facts.interval_over}", "by chance"], rows)
+        Columns are the mean with its 99 % interval (``mean``, ``lo``, ``hi``), the paired
+        differences to the leader and to the baseline (``to_best``, ``to_baseline`` and what
+        begins so) and means of other metrics.
+        """
+        return answer.users_frame(self.standings).drop(columns=["run", "weighting"])
 
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write the files and the report that ``python -m srs_eval.compare`` writes.
 
-def _frame(file: Path) -> pd.DataFrame:
-    frame: pd.DataFrame = pq.read_table(file).to_pandas()
-    return frame
+        Returns
+        -------
+        list of Path
+            The files.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be written to.
+        """
+        return files.write_files(self.standings, Path(folder).expanduser())
+
+    def __repr__(self) -> str:
+        """Return what ``python -m srs_eval.compare`` prints."""
+        return answer.terminal(self.standings)
+
+    def _shown(self) -> tuple[str, list[str], pd.DataFrame]:
+        notes = [answer.facts(self.standings), *answer.footnotes(self.standings)]
+        table = answer.table(self.standings)
+        frame = pd.DataFrame(table.texts(), columns=list(table.headers))
+        return answer.sentence(self.standings), notes, frame.set_index(table.headers[0])

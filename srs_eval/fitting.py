@@ -3,46 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from srs_eval.algorithms.algorithm import MemoryModel, has_curve
-from srs_eval.api.evaluating import bar, compute_with
-from srs_eval.api.inputs import AlgorithmLike, DataLike, option_of_data, setup_of, source
-from srs_eval.api.intervals import DRAWS, LEVEL, Ranges, next_intervals, sampled
-from srs_eval.api.result import exported
-from srs_eval.api.show import Shown
-from srs_eval.comparison.table import Table
+from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, Sampling, has_curve
+from srs_eval.api import bar, compute_with
 from srs_eval.comparison.words import counted
 from srs_eval.data.cards import with_next_reviews
-from srs_eval.data.reviews import (
-    IntArray,
-    Reviews,
-    Source,
-    User,
-)
+from srs_eval.data.reviews import IntArray, Reviews, Source, User, Vector
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
 from srs_eval.evaluation.fits import Fit
 from srs_eval.exports.fitted import RunFits
-from srs_eval.exports.formats import HandOver
+from srs_eval.exports.formats import HandOver, exported
+from srs_eval.exports.intervals import days_until
+from srs_eval.inputs import AlgorithmLike, DataLike, option_of_data, setup_of, source
 from srs_eval.protocol.task import Task
+from srs_eval.results import Shown
 from srs_eval.runs.compute import Lost
 from srs_eval.runs.config import Setup
 from srs_eval.runs.evaluation import checked_users
 from srs_eval.runs.folder import fits_table
 from srs_eval.runs.summary import Summary
 
-_PARAMETERS_SHOWN = 5
-_USERS_SHOWN = 10
+DRAWS, LEVEL = 200, 0.9
 _ABOUT_USERS = ("users", "sample", "first")
+_Columns = Mapping[str, Any]
+
+
+class Ranges(NamedTuple):
+    """Values with the ends of their ranges, which are NaN where these are not known."""
+
+    value: Vector
+    lo: Vector
+    hi: Vector
+
+    @classmethod
+    def of(cls, value: Vector, draws: Sequence[Vector], level: float) -> Ranges:
+        """Take quantiles of draws; the value itself is always within."""
+        if not draws:
+            unknown = np.full(len(value), np.nan)
+            return cls(value, unknown, unknown)
+        below = (1 - level) / 2
+        lo, hi = np.quantile(draws, [below, 1 - below], axis=0, method="nearest")
+        return cls(value, np.minimum(lo, value), np.maximum(hi, value))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -51,8 +62,6 @@ class FittedModels(Shown):
 
     Attributes
     ----------
-    label : str
-        The algorithm with what is special about its options.
     by_user : mapping of user to FittedUser
         Fit, model and histories of each user.
     setup : Setup
@@ -63,11 +72,15 @@ class FittedModels(Shown):
         Arguments of the algorithm and of the data.
     """
 
-    label: str
     by_user: Mapping[User, FittedUser]
     setup: Setup
     data: DataLike
     options: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """The algorithm with what is special about its options."""
+        return self.setup.label
 
     @property
     def users(self) -> tuple[User, ...]:
@@ -83,11 +96,8 @@ class FittedModels(Shown):
     @property
     def parameters(self) -> pd.DataFrame:
         """One row per user, one column per learned parameter, in the algorithm's order."""
-        learned = [fit.parameters for fit in self._fits]
-        rows = np.full((len(learned), max(map(len, learned))), np.nan)
-        for row, parameters in zip(rows, learned, strict=True):
-            row[: len(parameters)] = parameters
-        return pd.DataFrame(rows, index=pd.Index(self.users, name="user"))
+        rows = [dict(enumerate(fit.parameters)) for fit in self._fits]
+        return pd.DataFrame(rows, index=pd.Index(self.users, name="user"), dtype=float)
 
     def predict(self, data: DataLike | Reviews | None = None, **options: Any) -> pd.DataFrame:
         """Predict each review that the protocol would score or learn from, from those before it.
@@ -113,19 +123,18 @@ class FittedModels(Shown):
         FitSkipped
             If the protocol has nothing to score in a log.
         """
-        parts = []
-        for log, model, task in self._tasks(data, options):
+
+        def columns(log: Reviews, model: MemoryModel, task: Task) -> _Columns:
             last = task.folds[-1]
             rows = np.concatenate([last.train, last.test])
-            columns = {
-                "user": log.user,
+            return {
                 "row": task.log_row[rows],
                 "card": _names(log, task.reviews.card[rows]),
                 "p": np.array(model.predict(task.reviews, rows)),
                 "recalled": task.reviews.recalled[rows],
             }
-            parts.append(pd.DataFrame(columns))
-        return pd.concat(parts, ignore_index=True)
+
+        return self._frame(columns, data, options)
 
     def predict_at(
         self, days: ArrayLike, data: DataLike | Reviews | None = None, **options: Any
@@ -156,20 +165,15 @@ class FittedModels(Shown):
         asked = np.atleast_1d(np.asarray(days, np.float64))
         if asked.ndim > 1 or not asked.size or not (np.isfinite(asked) & (asked >= 0)).all():
             raise ConfigError(f"days={days!r}: expected numbers of days, 0 or more")
-        parts = []
-        for log, model, task in self._tasks(data, options):
-            if not has_curve(model):
-                raise ConfigError(f"{self.label} has no forgetting curve (predict_at)")
+
+        def columns(log: Reviews, model: MemoryModel, task: Task) -> _Columns:
             reviews, rows = with_next_reviews(task.reviews)
-            days = np.tile(asked, (len(rows), 1))
-            columns = {
-                "user": log.user,
-                "card": np.repeat(_names(log, reviews.card[rows]), len(asked)),
-                "days": days.ravel(),
-                "recall": np.array(model.predict_at(reviews, rows, days)).ravel(),
-            }
-            parts.append(pd.DataFrame(columns))
-        return pd.concat(parts, ignore_index=True)
+            times = np.tile(asked, (len(rows), 1))
+            recall = np.array(self._curves(model).predict_at(reviews, rows, times))
+            card = np.repeat(_names(log, reviews.card[rows]), len(asked))
+            return {"card": card, "days": times.ravel(), "recall": recall.ravel()}
+
+        return self._frame(columns, data, options)
 
     def next_intervals(
         self,
@@ -215,21 +219,19 @@ class FittedModels(Shown):
         for name, value in (("retention", retention), ("level", level)):
             if not 0 < value < 1:
                 raise ConfigError(f"{name}={value!r}: expected a number above 0 and below 1")
-        parts, setup = [], self.setup
-        for log, model, task in self._tasks(data, options):
-            if not has_curve(model):
-                raise ConfigError(f"{self.label} has no forgetting curve (next_intervals)")
+
+        def columns(log: Reviews, model: MemoryModel, task: Task) -> _Columns:
             reviews, rows = with_next_reviews(task.reviews)
-            seed = setup.content["seed"]
-            others = sampled(setup.algorithm, self.by_user[log.user], seed, DRAWS)
-            found, *draws = (
-                next_intervals(each, reviews, rows, retention) for each in (model, *others)
+            seed = self.setup.content["seed"]
+            others = sampled(self.setup.algorithm, self.by_user[log.user], seed, DRAWS)
+            days, *draws = (
+                next_intervals(self._curves(each), reviews, rows, retention)
+                for each in (model, *others)
             )
-            ranges = Ranges.of(found, draws, level)
-            about = {"user": log.user, "card": _names(log, reviews.card[rows])}
-            columns = zip(("days", "lo", "hi"), ranges, strict=True)
-            parts.append(pd.DataFrame({**about, **dict(columns)}))
-        return pd.concat(parts, ignore_index=True)
+            days, lo, hi = Ranges.of(days, draws, level)
+            return {"card": _names(log, reviews.card[rows]), "days": days, "lo": lo, "hi": hi}
+
+        return self._frame(columns, data, options)
 
     def export(self, to: str, *, user: User | None = None) -> HandOver:
         """Return the parameters of a user as an app reads them.
@@ -267,37 +269,42 @@ class FittedModels(Shown):
     def _fits(self) -> list[Fit]:
         return [fitted.fit for fitted in self.by_user.values()]
 
-    def _shown(self) -> tuple[str, list[str], Table]:
-        """Return the first parameters of the first users."""
+    def _shown(self) -> tuple[str, list[str], pd.DataFrame]:
+        """Return parameters and what failed."""
         failed = [fit for fit in self._fits if not fit.predicts]
         notes = [counted(len(self.by_user), "user")]
         if failed:
             notes.append(f"{len(failed)} of {len(self._fits)} fits failed: {failed[0].reason}")
-        most = max(len(fit.parameters) for fit in self._fits)
-        shown = min(most, _PARAMETERS_SHOWN)
-        header = ["user", "reviews", *map(str, range(shown))] + ["…"] * (most > shown)
-        rows = []
-        for fit in self._fits[:_USERS_SHOWN]:
-            row = [str(fit.user), fit.n_train, *fit.parameters[:shown]]
-            rows.append(row + [""] * (len(header) - len(row)))
+        reviews = self.fits[["n_train"]].rename(columns={"n_train": "reviews"})
         title = f"{self.label} fitted to {self.setup.source.name}"
-        return title, notes, Table(header, rows)
+        return title, notes, reviews.join(self.parameters)
 
-    def _tasks(
-        self, data: DataLike | Reviews | None, options: Mapping[str, Any]
-    ) -> Iterator[tuple[Reviews, MemoryModel, Task]]:
-        """Yield each log with its model and what the protocol makes of it."""
+    def _frame(
+        self,
+        columns: Callable[[Reviews, MemoryModel, Task], _Columns],
+        data: DataLike | Reviews | None,
+        options: Mapping[str, Any],
+    ) -> pd.DataFrame:
+        """Return columns of each log, its model and what the protocol makes of it."""
         protocol, same_day = self.setup.protocol, self.setup.algorithm.same_day
+        parts = []
         for log in self._logs(data, options):
-            yield log, self._fitted(log.user), protocol(log, same_day=same_day)
+            model, task = self._model(log.user), protocol(log, same_day=same_day)
+            parts.append(pd.DataFrame({"user": log.user, **columns(log, model, task)}))
+        return pd.concat(parts, ignore_index=True)
 
-    def _fitted(self, user: User) -> MemoryModel:
+    def _model(self, user: User) -> MemoryModel:
         fitted = self.by_user.get(user)
         if fitted is None:
             raise FitError(f"user {user}: was not fitted; fitted users: {self.users}")
         if fitted.model is None:
             raise FitError(f"user {user}: the fit {fitted.fit.status}: {fitted.fit.reason}")
         return fitted.model
+
+    def _curves(self, model: MemoryModel) -> Any:
+        if not has_curve(model):
+            raise ConfigError(f"{self.label} has no forgetting curve (predict_at)")
+        return model
 
     def _logs(
         self, data: DataLike | Reviews | None, options: Mapping[str, Any]
@@ -358,8 +365,23 @@ def fit(
         done = compute_with(workers).map(FitToEverything(one), users, tick, math.inf)
         results = [_lost(*each) if isinstance(each, Lost) else each for each in done]
     by_user = {fitted.fit.user: fitted for fitted in results}
-    models = {user: by_user[user] for user in users}
-    return FittedModels(setup.label, models, setup, data, options)
+    return FittedModels({user: by_user[user] for user in users}, setup, data, options)
+
+
+def next_intervals(
+    model: Any, reviews: Reviews, rows: IntArray, retention: float | Vector
+) -> Vector:
+    """Return the days from the review before each of `rows` until recall falls to a retention."""
+    return days_until(partial(model.predict_at, reviews, rows), len(rows), retention)
+
+
+def sampled(algorithm: Algorithm, fitted: FittedUser, seed: int, count: int) -> list[MemoryModel]:
+    """Draw models around a fit; none where the algorithm does not say how uncertain it is."""
+    if not isinstance(algorithm, Sampling) or fitted.model is None or fitted.reviews is None:
+        return []
+    assert fitted.rows is not None
+    reviews, rng = fitted.reviews.seen_by(algorithm), np.random.default_rng(seed)
+    return list(algorithm.sample(reviews, fitted.rows, fitted.model, rng, count))
 
 
 def _names(log: Reviews, cards: IntArray) -> NDArray[Any]:

@@ -1,1 +1,0 @@
-"""For people in Python: evaluate, compare, fit and load; `srs_eval` itself has their names."""
