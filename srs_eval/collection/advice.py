@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from srs_eval.collection.study import Study, difference, losses
 from srs_eval.collection.words import Change
-from srs_eval.metrics.significance import ALPHA, LEVEL
+from srs_eval.metrics.significance import ALPHA
 
 # From which chance of being better on parameters are recommended, and up to which they are not.
 _LIKELY, _UNLIKELY = 0.6, 0.4
@@ -155,19 +155,6 @@ class Advice:
         """Whether FSRS is off and should stay so, whatever its parameters."""
         return self.fsrs is not None and not self.turn_on
 
-    @property
-    def still_needed(self) -> int | None:
-        """How many more scored reviews would settle it, if the difference stays as it is.
-
-        The width of an interval falls with the root of the reviews. None where it would take
-        more than ten times as many as there are.
-        """
-        own = self.new.own
-        if own is None or not math.isfinite(own.error) or own.share == 0:
-            return None
-        times = (own.error * float(ndtri((1 + LEVEL) / 2)) / own.share) ** 2
-        return math.ceil(self.learnable * (times - 1)) if 1 < times <= 10 else None
-
 
 def advise(study: Study) -> Advice:
     """Return what to do with a collection."""
@@ -175,8 +162,9 @@ def advise(study: Study) -> Advice:
     fsrs = _against_sm2(study)
     if not study.fitted.complete or not study.now.complete:
         return Advice("early", Belief.of(None, None), fsrs, learnable)
-    own = Change.of(difference(study.fitted, study.now), study.now.log_loss)
-    new = _belief(own, learnable, study.seen(), refit=study.is_in_sample)
+    new = _belief(
+        study.against_now(study.fitted), learnable, study.seen(), refit=study.is_in_sample
+    )
     action = decide(new)
     return Advice(action, new, fsrs, learnable, dict(_of_presets(study, action)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.current import CurrentParameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.collection.study import Study
-from srs_eval.comparison.table import Table
+from srs_eval.comparison.words import counted
 from srs_eval.data.anki.presets import Preset
 from srs_eval.data.cards import with_next_reviews
 from srs_eval.data.reviews import IntArray, Reviews, Vector
@@ -23,12 +24,12 @@ from srs_eval.fitting import LEVEL, Ranges, next_intervals, sampled
 HISTORIES = {
     "Again": (1,),
     "Good": (3,),
-    "Good twice": (3, 3),
-    "Good three times": (3, 3, 3),
-    "Good four times": (3, 3, 3, 3),
-    "Good three times, then Again": (3, 3, 3, 1),
+    "2 Good": (3, 3),
+    "3 Good": (3, 3, 3),
+    "4 Good": (3, 3, 3, 3),
+    "3 Good, Again": (3, 3, 3, 1),
 }
-SHOWN = "Good three times"
+SHOWN = "3 Good"
 _USUAL = 0.9
 _DRAWS, _SEED = 100, 0
 _MOST_PRESETS = 3
@@ -53,7 +54,9 @@ class Models:
         if fitted.model is None:
             return None
         algorithm: Any = PerGroup(Fsrs6()) if study.fitted is study.several else Fsrs6()
-        now = CurrentParameters(study.current).fit(study.log, _none(), np.random.default_rng(0))
+        now = CurrentParameters(study.current).fit(
+            study.log, np.empty(0, np.int64), np.random.default_rng(0)
+        )
         return cls(now, fitted.model, sampled(algorithm, fitted, _SEED, _DRAWS))
 
 
@@ -63,19 +66,20 @@ class Load:
 
     cards: int
     now: float
+    # With new parameters, and the range that the reviews leave open about these
     new: float
-    # Change from now to new ones, as a share of now, and its range
-    change: float
     lo: float
     hi: float
-    recall: float = np.nan  # At the intervals of now, where SM-2 chose them, by the new ones
+    recall: float  # At the new intervals, by the new parameters
 
 
-def load(study: Study, models: Models, kept: Collection[int]) -> Load | None:
+def load(
+    study: Study, models: Models, kept: Collection[int] = (), maximum: float = math.inf
+) -> Load | None:
     """Return the reviews a day of the cards that still exist; None if there are none.
 
-    The presets in `kept` keep their parameters. Without FSRS, those of now are what Anki scheduled,
-    of the cards of which that is known.
+    The presets in `kept` keep their parameters; `maximum` is the longest new interval. Without
+    FSRS, those of now are what Anki scheduled, of the cards of which that is known.
     """
     reviews, rows = with_next_reviews(study.log)
     if reviews.preset is not None:
@@ -87,44 +91,53 @@ def load(study: Study, models: Models, kept: Collection[int]) -> Load | None:
         return None
     preset = np.full(len(rows), -1) if reviews.preset is None else reviews.preset[rows]
     wanted, most = _asked(study, preset)
+    keeps = np.isin(preset, list(kept))
 
-    def rates(model: MemoryModel) -> Vector:
-        return 1 / np.clip(next_intervals(model, reviews, rows, wanted), 1, most)
+    def spaced(model: MemoryModel) -> Vector:
+        return np.clip(next_intervals(model, reviews, rows, wanted), 1, most)
 
-    before, keeps = rates(models.now), np.isin(preset, list(kept))
-    now = float((1 / days if study.is_off else before).sum())
-    new, *draws = (
-        np.array([np.where(keeps, before, rates(model)).sum()])
-        for model in (models.new, *models.draws)
-    )
-    found = Ranges.of(new / now - 1, [draw / now - 1 for draw in draws], LEVEL)
-    recall = np.nan
-    if study.is_off and has_curve(models.new):
-        recall = float(np.mean(models.new.predict_at(reviews, rows, days[:, None])))
-    change, lo, hi = (float(each[0]) for each in found)
-    return Load(len(rows), now, float(new[0]), change, lo, hi, recall)
+    before = spaced(models.now)
+
+    def by_new(model: MemoryModel) -> Vector:
+        return np.where(keeps, before, np.minimum(spaced(model), maximum))
+
+    new = by_new(models.new)
+    rates = [np.array([(1 / each).sum()]) for each in (new, *map(by_new, models.draws))]
+    (middle,), (lo,), (hi,) = Ranges.of(rates[0], rates[1:], LEVEL)
+    assert has_curve(models.new)
+    recall = float(np.mean(models.new.predict_at(reviews, rows, new[:, None])))
+    now = float((1 / (days if study.is_off else before)).sum())
+    return Load(len(rows), now, float(middle), float(lo), float(hi), recall)
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The interval of a card after usual answers, in a preset."""
+    """The interval of a card after some answers, in a preset."""
 
     preset: int  # -1 where there are none
+    answers: str
     now: float
     new: float
     lo: float
     hi: float
     most: float  # Days that the preset allows
 
-    def too_long(self, longest: int) -> int | None:
-        """Return a maximum to set, in days, if the new interval is far beyond the longest seen."""
-        usual = max(round(_YEAR), longest)
-        absurd = self.new > max(_LONG_ENOUGH, _TOO_LONG * longest) and self.most > usual
-        return usual if absurd else None
+    def is_too_long(self, longest: int, *, supported: bool = True) -> bool:
+        """Whether the new interval is far beyond the longest that was reviewed.
+
+        Where reviews do not support long intervals, whether it is beyond that at all.
+        """
+        far = max(_LONG_ENOUGH, _TOO_LONG * longest) if supported else longest
+        return self.new > far and self.most > usual_maximum(longest)
 
 
-def intervals(study: Study, models: Models) -> tuple[Table, list[Next]]:
-    """Return the table of intervals after some answers, and one of them for each preset in it."""
+def usual_maximum(longest: int) -> int:
+    """Return the maximum interval that reviews support: the longest, at least a year."""
+    return max(round(_YEAR), longest)
+
+
+def intervals(study: Study, models: Models) -> list[Next]:
+    """Return the interval after some answers on time, in the largest presets."""
     presets = list(study.presets)[:_MOST_PRESETS] or [-1]
     of_card = np.repeat(presets, len(HISTORIES))
     wanted, most = _asked(study, of_card)
@@ -134,18 +147,8 @@ def intervals(study: Study, models: Models) -> tuple[Table, list[Next]]:
         np.minimum(next_intervals(model, reviews, rows, wanted), most)
         for model in (models.now, models.new, *models.draws)
     )
-    found = Ranges.of(new, draws, LEVEL)
-    lines, told = [], []
-    for card, (days, lo, hi) in enumerate(zip(*found, strict=True)):
-        preset, answers = int(of_card[card]), list(HISTORIES)[card % len(HISTORIES)]
-        named = [study.title(preset)] if len(presets) > 1 else []
-        lines.append([*named, answers, in_days(now[card]), in_days(days), span(lo, hi)])
-        if answers == SHOWN:
-            told.append(Next(preset, now[card], days, lo, hi, most[card]))
-    shares = sorted({f"{100 * each:g} %" for each in wanted})
-    columns = ["answers", "now" if study.current else "default", "new", f"{100 * LEVEL:g} % range"]
-    title = f"Next interval of a card answered on time, at {' and '.join(shares)} recall"
-    return Table([*["preset"] * (len(presets) > 1), *columns], lines, title=title), told
+    columns = (of_card, [*HISTORIES] * len(presets), now, *Ranges.of(new, draws, LEVEL), most)
+    return [Next(int(preset), *rest) for preset, *rest in zip(*columns, strict=True)]
 
 
 def in_days(days: float) -> str:
@@ -154,31 +157,11 @@ def in_days(days: float) -> str:
     >>> [in_days(days) for days in (0.01, 0.3, 1.2, 23.4, 1000)]
     ['14 minutes', '7 hours', '1 day', '23 days', '2.7 years']
     """
-    number, unit = _in_unit(days)
-    return f"{number} {unit}"
-
-
-def span(lo: float, hi: float) -> str:
-    """Format the range of an interval; "-" where there is none.
-
-    >>> span(17.2, 31), span(0.5, 2), span(17, 800), span(22.8, 23.1)
-    ('17 to 31 days', '12 hours to 2 days', '17 days to 2.2 years', '23 days')
-    """
-    if np.isnan(lo):
-        return "-"
-    (low, first), (high, last) = _in_unit(lo), _in_unit(hi)
-    if first.rstrip("s") != last.rstrip("s"):
-        return f"{low} {first} to {high} {last}"
-    return f"{high} {last}" if low == high else f"{low} to {high} {last}"
-
-
-def _in_unit(days: float) -> tuple[str, str]:
     if days >= _LONG:
-        return f"{days / _YEAR:.1f}", "years"
+        return f"{days / _YEAR:.1f} years"
     sizes = ((1, "day"), (_HOURS, "hour"), (_MINUTES, "minute"))
     size, unit = next((each for each in sizes if round(days * each[0]) >= 1), sizes[-1])
-    number = round(days * size)
-    return str(number), unit if number == 1 else f"{unit}s"
+    return counted(days * size, unit)
 
 
 def _asked(study: Study, preset: IntArray) -> tuple[Vector, Vector]:
@@ -189,10 +172,6 @@ def _asked(study: Study, preset: IntArray) -> tuple[Vector, Vector]:
         wanted[preset == number] = settings.desired_retention
         most[preset == number] = settings.longest_interval
     return wanted, most
-
-
-def _none() -> IntArray:
-    return np.empty(0, np.int64)
 
 
 def answered_on_time(

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
 from srs_eval.collection.words import Change
-from srs_eval.data.anki.presets import FsrsSettings
+from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.presets import FsrsSettings, read_fsrs_settings
+from srs_eval.data.anki.rules import scheduled_now
 from srs_eval.data.reviews import (
     BoolArray,
     FloatArray,
@@ -24,10 +28,11 @@ from srs_eval.data.reviews import (
     Reviews,
     User,
 )
-from srs_eval.errors import FitSkipped
+from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, Scores, summarise_users
 from srs_eval.fitting import FittedModels, fit
+from srs_eval.inputs import source
 from srs_eval.metrics.means import Estimate, clustered_mean
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import Predictions, select
@@ -43,14 +48,13 @@ _PANEL = Panel([log_loss, normalized_entropy], pooled=False)
 # Reviews that can be learned from that are needed to score any.
 FEWEST = SrsBenchmark.folds + 1
 # Of parameters that a collection has.
-MAY = "perhaps fitted to these same reviews"
+MAY = "perhaps fitted to these reviews"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """An algorithm, evaluated on the log."""
 
-    name: str
     user: ScoredUser
     metrics: Mapping[str, MetricSummary]
     predictions: Predictions | None  # In time order; None where a fold is missing
@@ -75,6 +79,11 @@ class Result:
         """The error, against that of always saying the average of the reviews."""
         entropy = self.metrics["normalized_entropy"]
         return Change.within(entropy.mean_users - 1, entropy.lo - 1, entropy.hi - 1)
+
+    @property
+    def reason(self) -> str:
+        """Why a fold is missing."""
+        return next((fit.reason for fit in self.user.fits if not fit.predicts), "nothing to score")
 
     @property
     def exceptions(self) -> str:
@@ -107,13 +116,24 @@ class Study:
     source: OneLog  # The reviews
     # FSRS settings of the collection; None for logs of other kinds
     settings: FsrsSettings | None = None
-    # [n]: Days after its last answer at which each review of the log was due; -1 if that is not
-    # known
-    due: IntArray | None = None
     # Days after its last answer at which each card is due, by its number
     scheduled: Mapping[int, int] = field(default_factory=dict)
-    # Options of python -m srs_eval with which it reads the same log
-    reading: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, path: Path, options: Mapping[str, Any]) -> Study:
+        """Read a collection, or a table of reviews with the arguments of its reader."""
+        logs = source(path, **options)
+        users = logs.users()
+        if len(users) != 1:
+            names = ", ".join(map(str, users[:3]))
+            raise ConfigError(f"{path} has {len(users)} users ({names}, …): data.users=[NAME]")
+        if isinstance(logs, AnkiCollection):
+            found = logs.read_with_table(users[0])
+            read = OneLog(logs.name, logs.location, found.reviews)
+            return cls(read, read_fsrs_settings(path), scheduled_now(found.revlog))
+        log = logs.read(users[0])
+        log = replace(log, notes=(*log.notes, *getattr(logs, "remarks", tuple)()))
+        return cls(OneLog(logs.name, logs.location, log))
 
     @property
     def log(self) -> Reviews:
@@ -124,11 +144,6 @@ class Study:
     def task(self) -> Task | None:
         """Folds of the log; None if too few reviews can be scored."""
         return None if isinstance(self._split, FitSkipped) else self._split
-
-    @property
-    def skipped(self) -> FitSkipped | None:
-        """Why nothing can be scored; None if something is."""
-        return self._split if isinstance(self._split, FitSkipped) else None
 
     @cached_property
     def _split(self) -> Task | FitSkipped:
@@ -148,9 +163,9 @@ class Study:
     @property
     def can_learn(self) -> int:
         """How many reviews could be learned from, also where they are too few to score any."""
-        if self.skipped is None:
+        if not isinstance(self._split, FitSkipped):
             return len(self.learnable)
-        out = (self.skipped.dropped, self.skipped.unscored)
+        out = (self._split.dropped, self._split.unscored)
         return len(self.log) - sum(sum(each.values()) for each in out)
 
     def seen(self, preset: int | None = None) -> float:
@@ -159,12 +174,6 @@ class Study:
         if preset is not None:
             later, used = later & (self.log.preset == preset), self.presets[preset]
         return used / max(1, int(later.sum()))
-
-    @property
-    def first_ratings(self) -> list[int]:
-        """Number of cards whose first rating was Again, Hard, Good and Easy."""
-        first = self.log.rating[self.log.elapsed_days < 0]
-        return [int((first == rating).sum()) for rating in (1, 2, 3, 4)]
 
     def title(self, preset: int) -> str:
         """Return the name of a preset."""
@@ -196,7 +205,7 @@ class Study:
         if self.settings is None or self.is_off:
             return {}
         stored = {number: preset.parameters for number, preset in self.settings.presets.items()}
-        # lists of no known version are named in the section on doubts
+        # `left_out` names lists of no known version
         return current_parameters({number: stored.get(number, ()) for number in self.presets})
 
     @property
@@ -211,42 +220,38 @@ class Study:
         return {preset: self.current[preset] for preset, each in own.items() if each.in_sample}
 
     @property
-    def caution(self) -> str:
-        """What sentences about the parameters of now say behind them; "" where it is not so."""
-        return f" ({MAY})" if self.is_in_sample else ""
+    def yours(self) -> str:
+        """Whose parameters new ones are held against, in words."""
+        return "the parameters that you have" if self.is_in_sample else "the default parameters"
 
     @property
-    def whose(self) -> str:
-        """FSRS as it is judged, in words: whose parameters it has."""
-        if self.is_in_sample:
-            return f"FSRS with your parameters{self.caution}"
-        if self.is_off:
-            return "FSRS with its default parameters (it is off in this collection)"
-        return "FSRS with its default parameters"
+    def longest(self) -> int:
+        """Days of the longest interval that was reviewed."""
+        return int(self.log.elapsed_days.max(initial=0))
 
     @cached_property
     def default(self) -> Result:
         """FSRS-6 with the published default parameters."""
-        return self.evaluated("default", Fsrs6(fit="default"))
+        return self.evaluated(Fsrs6(fit="default"))
 
     @cached_property
     def now(self) -> Result:
         """FSRS-6 with the parameters that the collection has now, or else the default ones."""
         if not self.current:
             return self.default
-        return self.evaluated("current", CurrentParameters(self.current))
+        return self.evaluated(CurrentParameters(self.current))
 
     @cached_property
     def one(self) -> Result:
         """FSRS-6 fitted to all presets together."""
-        return self.evaluated("fitted", Fsrs6())
+        return self.evaluated(Fsrs6())
 
     @cached_property
     def several(self) -> Result | None:
         """FSRS-6 fitted to each preset that has enough reviews; None if there is only one."""
         if len(self.presets) < 2:
             return None
-        return self.evaluated("fitted_per_preset", PerGroup(Fsrs6()))
+        return self.evaluated(PerGroup(Fsrs6()))
 
     @cached_property
     def separate(self) -> Estimate:
@@ -272,7 +277,17 @@ class Study:
     @cached_property
     def sm2(self) -> Result:
         """Anki's older scheduler, SM-2, not fitted."""
-        return self.evaluated("anki_sm2", AnkiSm2(fit="default"))
+        return self.evaluated(AnkiSm2(fit="default"))
+
+    def against_now(self, result: Result) -> Change:
+        """Return the error of a result against that with the parameters of now."""
+        return Change.of(difference(result, self.now), self.now.log_loss)
+
+    @cached_property
+    def constant(self) -> Change:
+        """The error of fitted parameters against that of always saying the average so far."""
+        flat = self.evaluated(Average())
+        return Change.of(difference(self.fitted, flat), flat.log_loss)
 
     @cached_property
     def scored(self) -> Predictions | None:
@@ -280,16 +295,16 @@ class Study:
         return self.now.predictions
 
     def group(self, name: str) -> IntArray:
-        """Return the preset, deck or due day of each scored review; -1 if it is not known."""
+        """Return the preset or deck of each scored review; -1 if it is not known."""
         scored = self.scored
         assert scored is not None
-        column: IntArray | None = self.due if name == "due" else getattr(self.log, name)
+        column: IntArray | None = getattr(self.log, name)
         if column is None:
             return np.full(len(scored), -1)
         place = np.searchsorted(self.log.row, scored.row)
         return column[place]
 
-    def evaluated(self, name: str, algorithm: Any) -> Result:
+    def evaluated(self, algorithm: Any) -> Result:
         """Evaluate an algorithm on the collection."""
         one = EvaluateUser(self.source, algorithm, SrsBenchmark(), _SEED, curves=0)
         user = EvaluateAndScore(one, _PANEL)(self.log.user)
@@ -300,13 +315,7 @@ class Study:
         reviews, values = np.array([user.reviews]), np.array([user.values])
         scores = Scores((user.user,), reviews, (user.rows,), tuple(_PANEL.names), values)
         over = summarise_users(scores, _PANEL, lambda: filter(None, [user.predictions]))
-        return Result(name, user, over.metrics, predictions)
-
-
-def reason_of(result: Result) -> str:
-    """Return why a result lacks a fold."""
-    reasons = (fit.reason for fit in result.user.fits if not fit.predicts)
-    return next(reasons, "no review can be scored")
+        return Result(user, over.metrics, predictions)
 
 
 def losses(predictions: Predictions) -> FloatArray:

@@ -32,26 +32,26 @@ from srs_eval.plots.style import short_name
 MOST = 12  # Models in a picture
 _WIDTH = 4.3
 # Drawn colours, which the page replaces by its own
-_INK, _MUTED, _LINE = "#010101", "#020202", "#030303"
-_BLUE, _RED, _GREEN, _GREY = "#040404", "#050505", "#060606", "#070707"
-_VARIABLES = {_INK: "text", _MUTED: "muted", _LINE: "line"} | {
-    _BLUE: "blue",
-    _RED: "off",
-    _GREEN: "green",
-    _GREY: "muted",
+INK, MUTED, LINE = "#010101", "#020202", "#030303"
+BLUE, RED, GREEN, GREY = "#040404", "#050505", "#060606", "#070707"
+_VARIABLES = {INK: "text", MUTED: "muted", LINE: "line"} | {
+    BLUE: "blue",
+    RED: "off",
+    GREEN: "green",
+    GREY: "muted",
 }
-_COLOURS = {"worse": _RED, "better": _GREEN, "bound": _GREY, "leads": _BLUE, "best": _BLUE}
+_COLOURS = {"worse": RED, "better": GREEN, "bound": GREY, "leads": BLUE, "best": BLUE}
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "srs_eval",
     "font.family": ["DejaVu Sans"],
     "font.size": 9,
-    "text.color": _INK,
+    "text.color": INK,
     "text.parse_math": False,
-    "axes.edgecolor": _LINE,
-    "axes.labelcolor": _MUTED,
-    "xtick.color": _MUTED,
-    "ytick.color": _MUTED,
+    "axes.edgecolor": LINE,
+    "axes.labelcolor": MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
 }
 _LONGEST_NAME = 22
 _FAR = 4  # The axis ends at so many times what half of the intervals reach
@@ -62,7 +62,7 @@ def differences(standings: Standings) -> Markup:
     """Draw the difference of each run to its leader, with its interval."""
     frame = users_frame(standings)[:MOST]
     draw = partial(_forest, standings, frame)
-    return _svg(draw, 0.6 + 0.3 * len(frame), "Difference of each model to the leader")
+    return svg(draw, 0.6 + 0.3 * len(frame), "Difference of each model to the leader")
 
 
 def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
@@ -72,11 +72,11 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
     ends = np.clip(ends, -limit, limit)
     low, high = min(0.0, np.nanmin(ends, initial=0)), max(0.0, np.nanmax(ends, initial=0))
     margin = 0.04 * (high - low or 1.0)
-    axes.axvline(0, color=_BLUE, lw=1, zorder=1)
-    colours = [_COLOURS.get(verdict(row), _INK) for _, row in frame.iterrows()]
+    axes.axvline(0, color=BLUE, lw=1, zorder=1)
+    colours = [_COLOURS.get(verdict(row), INK) for _, row in frame.iterrows()]
     for place, (lo, hi, middle) in enumerate(ends):
         if np.isnan(middle):
-            axes.plot(0, -place, "D", color=_BLUE, ms=6, zorder=3)
+            axes.plot(0, -place, "D", color=BLUE, ms=6, zorder=3)
             continue
         axes.plot([lo, hi], [-place, -place], color=colours[place], lw=2, zorder=2)
         marker = "o" if abs(middle) < limit else ">" if middle > 0 else "<"
@@ -94,12 +94,12 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
         side.tick_params(length=0)
         for text, colour, middle in zip(side.get_yticklabels(), colours, ends[:, 2], strict=True):
             text.set_fontweight("bold" if np.isnan(middle) else "normal")
-            text.set_color(_INK if side is axes else colour)
+            text.set_color(INK if side is axes else colour)
     axes.set_xlim(low - margin, high + margin)
     axes.set_xlabel(f"{words(standings.metric)} above the leader's")
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:+.3g}" if value else "0")
-    axes.grid(axis="x", color=_LINE, lw=0.5)
+    axes.grid(axis="x", color=LINE, lw=0.5)
 
 
 def calibration(standings: Standings) -> Markup | None:
@@ -116,7 +116,7 @@ def calibration(standings: Standings) -> Markup | None:
     name = standings.runs[leader].name
     if name not in known:
         return None
-    return _svg(partial(_curves, known, name), 2.75, f"Calibration of {' and '.join(known)}")
+    return svg(partial(curves, known, name), 2.75, f"Calibration of {' and '.join(known)}")
 
 
 def _tally(entry: Entry, users: Sequence[User]) -> Tally | None:
@@ -131,13 +131,14 @@ def _tally(entry: Entry, users: Sequence[User]) -> Tally | None:
     return counts.tally()
 
 
-def _curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
+def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
+    """Draw calibration curves, that of the leader in colour."""
     low = min(t.p[np.searchsorted(np.cumsum(t.count), _TAIL * t.n)] for t in tallies.values())
     low = float(np.clip(np.floor(20 * low) / 20 - 0.05, 0, 0.8))
-    axes.plot([0, 1], [0, 1], color=_MUTED, lw=0.8, ls=(0, (3, 3)), zorder=1)
-    axes.axvline(_RETENTION, color=_LINE, lw=0.8, zorder=0)
+    axes.plot([0, 1], [0, 1], color=MUTED, lw=0.8, ls=(0, (3, 3)), zorder=1)
+    axes.axvline(_RETENTION, color=LINE, lw=0.8, zorder=0)
     for name, reviews in tallies.items():
-        colour = _BLUE if name == leader else _GREY
+        colour = BLUE if name == leader else GREY
         curve = reliability_of(reviews, points=_POINTS)
         nearby = curve.n * curve.density * 2 * np.sqrt(np.pi) * curve.sigma
         seen = np.isfinite(curve.observed) & (nearby >= min(_FEWEST, curve.n / 15))
@@ -154,18 +155,25 @@ def _curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    place: dict[str, Any] = {
-        "loc": "lower left",
-        "bbox_to_anchor": (0, 1),
-        "ncols": 2,
-        "frameon": False,
-    }
-    axes.legend(**place, borderpad=0.2, borderaxespad=0, handlelength=1.4, reverse=True)
+    name_drawn(axes, handlelength=1.4, reverse=True)
     axes.spines[["right", "top"]].set_visible(False)
     axes.tick_params(length=0)
 
 
-def _svg(draw: Callable[[Axes], None], height: float, title: str) -> Markup:
+def name_drawn(axes: Axes, **options: Any) -> None:
+    """Write the names of what is drawn above the axes."""
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=3,
+        frameon=False,
+        borderpad=0.2,
+        borderaxespad=0,
+        **options,
+    )
+
+
+def svg(draw: Callable[[Axes], None], height: float, title: str) -> Markup:
     """Draw axes, and return the picture in the colours of the page."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure((_WIDTH, height), layout="constrained")
@@ -174,12 +182,12 @@ def _svg(draw: Callable[[Axes], None], height: float, title: str) -> Markup:
         figure.savefig(
             text, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
         )
-    svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    drawn = text.getvalue()
+    drawn = drawn[drawn.index("<svg") :]
+    drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
     for colour, variable in _VARIABLES.items():
-        svg = svg.replace(colour, f"var(--{variable})")
-    svg = svg.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans'")
-    svg = re.sub(r'(<svg [^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))
+        drawn = drawn.replace(colour, f"var(--{variable})")
+    drawn = drawn.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans'")
+    drawn = re.sub(r'(<svg [^>]*?) width="[^"]*"', r"\1", drawn, count=1)
+    drawn = re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", drawn, count=1)
+    return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))

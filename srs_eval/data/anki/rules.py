@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.data.anki.database import DAY_SECONDS
-from srs_eval.data.cards import previous_review, rows_by_card
+from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import BoolArray, IntArray
 from srs_eval.errors import ReviewLogError
 
@@ -83,19 +82,6 @@ def matching(
         listed = ", ".join(titles[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
         raise ReviewLogError(source, wrong, f"There are: {listed or 'no names'}.")
     return matched
-
-
-def scheduled_days(revlog: Any) -> IntArray:
-    """Return the whole days after its last answer at which each row was due, int64 [n].
-
-    Takes the whole table in time order. A value is 0 for steps of less than a day, and -1 for the
-    first row of a card and where the due date was set by hand.
-    """
-    previous = previous_review(revlog.cid)
-    interval = revlog.ivl[previous]  # of the last answer, or of a rescheduling since then
-    days: IntArray = np.where(interval >= 0, interval, -interval // DAY_SECONDS)
-    days[(previous < 0) | (revlog.type[previous] == MANUAL)] = -1
-    return days
 
 
 def scheduled_now(revlog: Any) -> dict[int, int]:

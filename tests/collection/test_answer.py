@@ -1,0 +1,223 @@
+"""The answer for a collection: what it says, and that its numbers are those of runs."""
+
+import json
+import re
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from anki_files import Written, write
+from commands import QUIET, run_here
+
+import srs_eval as se
+from srs_eval.algorithms.fsrs.current import DEFAULTS
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
+from srs_eval.algorithms.recurrent.model import RecurrentModel
+from srs_eval.collection.advice import Belief, advise
+from srs_eval.collection.answer import Answer
+from srs_eval.collection.command import Collection, report
+from srs_eval.collection.intervals import Models, load
+from srs_eval.collection.left_out import funnel
+from srs_eval.collection.lists import fitted_lists
+from srs_eval.collection.page import page
+from srs_eval.collection.study import MAY, Study, difference
+from srs_eval.collection.words import Change
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.runs.words import status
+
+NAME = "hard <script>alert('1')</script> & words"
+HARD = Written(10, NAME, "<script>alert('deck')</script>::sub", (*DEFAULTS[:2], 4, *DEFAULTS[3:]))
+EASY = Written(20, "easy words", "easy", (), 0.85)
+
+
+def simulated(user, reviews=None):
+    log = SyntheticUsers(users=40, size_scale=0.1, max_reviews=3000).read(user)
+    return log if reviews is None else log.take(np.arange(reviews))
+
+
+def text_of(html):
+    return re.sub(r"\s+", " ", re.sub(r"<style.*?</style>|<[^>]*>", " ", html, flags=re.DOTALL))
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """A collection with two presets whose simulated students differ."""
+    logs = [simulated(38), simulated(16)]
+    presets = [np.full(len(log), place) for place, log in enumerate(logs)]
+    path = tmp_path_factory.mktemp("two") / "two.anki2"
+    return write(path, list(zip(logs, presets, strict=True)), (HARD, EASY), late=2)
+
+
+@pytest.fixture(scope="module")
+def study(two):
+    return Study.of(two, {})
+
+
+@pytest.mark.parametrize(
+    ("case", "reviews", "first"),
+    [
+        ("4 reviews", 4, "Keep the parameters that you have."),
+        ("60 reviews", 60, "Keep the parameters that you have."),
+        ("few", 120, "Keep the parameters that you have for now."),
+        ("recalled", 500, "Paste these parameters"),
+        ("off", 500, "Turn FSRS on, paste these parameters, and set Maximum interval to 365 days."),
+        ("filtered", 500, ""),
+        ("no presets", 500, "Paste these parameters"),
+        ("table", 60, "Keep the default parameters."),
+    ],
+)
+def test_an_answer_has_ten_lines_and_its_page_two_pictures(tmp_path, case, reviews, first):
+    log = simulated(15, reviews)
+    if case == "recalled":
+        log = replace(log, rating=np.full(len(log), 3))
+    path, options = tmp_path / "edge.anki2", {}
+    if case == "table":
+        path, options = tmp_path / "log.parquet", {"day": "day"}
+        columns = {name: getattr(log, name) for name in ("card", "rating", "day")}
+        pq.write_table(pa.table(columns), path)
+    else:
+        kind = 3 if case == "filtered" else 1
+        write(path, [(log, log.card % 2)], (HARD, EASY), fsrs=case != "off", kind=kind)
+    study = Study.of(path, options)
+    if case == "no presets":
+        study = Study(replace(study.source, log=replace(study.log, preset=None, deck=None)))
+    answer = Answer.of(study)
+    lines = answer.lines(tmp_path / "page.html")
+    assert len(lines) <= 10
+    assert answer.do().startswith(first)
+    html = page(answer, "edge", "command")
+    assert html.count("<figure>") == (study.scored is not None) + answer.takes_new
+    for text in (" ".join(lines), text_of(html)):
+        assert not re.search(r"\bnan\b", text)
+    assert all(numbers in html for _, numbers in answer.lists.values())
+
+
+def test_reviews_a_day_are_those_of_the_lists(study):
+    log, (user,) = study.log, study.final.users
+    parts = {part.name: part.parameters for part in study.final.by_user[user].fit.parts}
+    lists = {"now": {10: study.current[10], 20: study.current[20]}}
+    lists["new"] = {preset: parts[f"preset {preset}"] for preset in (10, 20)}
+    _, last = np.unique(log.card[::-1], return_index=True)
+    last, expected = len(log) - 1 - last, dict.fromkeys(("now", "new", "at most 5"), 0.0)
+    for name, (preset, wanted) in product(lists, {10: 0.9, 20: 0.85}.items()):
+        w = lists[name][preset]
+        stability = RecurrentModel(Fsrs6Equations(), w).states(log)["stability"]
+        own = stability[last[log.preset[last] == preset]]
+        days = own * (wanted ** (-1 / w[20]) - 1) / (0.9 ** (-1 / w[20]) - 1)
+        expected[name] += float((1 / np.maximum(days, 1)).sum())
+        expected["at most 5"] += float((1 / np.clip(days, 1, 5)).sum()) * (name == "new")
+    models = Models.of(study)
+    found = load(study, models)
+    assert found.cards == len(last)
+    assert (found.now, found.new) == pytest.approx((expected["now"], expected["new"]))
+    assert found.lo <= found.new <= found.hi
+    assert found.recall == pytest.approx(0.88, abs=0.03)  # as the presets ask for
+    limited = load(study, models, maximum=5)
+    assert limited.new == pytest.approx(expected["at most 5"])
+    assert load(study, models, (10, 20)).new == pytest.approx(expected["now"])
+
+
+def test_odd_parameters_are_named_where_nothing_can_be_scored(tmp_path):
+    odd = Written(10, "copied", "deck", (0.0098, 0.0613, 0.0685, 3.83, *DEFAULTS[4:]))
+    path = write(tmp_path / "odd.anki2", [(simulated(15, 3), np.zeros(3, int))], [odd])
+    answer = Answer.of(Study.of(path, {}))
+    assert answer.do() == "Go back to the default parameters: the list of copied is odd."
+    assert "Again (14 minutes)" in answer.doubt()
+
+
+def test_a_backlog_of_which_few_reviews_can_be_judged_makes_no_sure_advice(tmp_path):
+    rng, cards = np.random.default_rng(0), np.arange(480)
+    first, usual = rng.integers(0, 60, 480), cards < 80
+    gap = np.where(usual, rng.integers(1, 4, 480), rng.integers(150, 900, 480))
+    recalled = rng.random(480) < np.where(usual, 0.6, 0.5)
+    columns = {
+        "card": np.tile(cards, 2),
+        "day": np.concatenate([first, first + gap]),
+        "rating": np.concatenate([np.full(480, 3), np.where(recalled, 3, 1)]),
+    }
+    order = np.argsort(columns["day"], kind="stable")
+    table = pa.table({name: values[order] for name, values in columns.items()})
+    pq.write_table(table, tmp_path / "log.parquet")
+    study = Study.of(tmp_path / "log.parquet", {"day": "day"})
+    advice = advise(study)
+    assert advice.learnable < 100
+    assert study.seen() == advice.learnable / 480
+    assert not advice.new.is_clear
+    own, others = advice.new.own, advice.new.others
+    assert abs(advice.new.chance - 0.5) < abs(Belief.of(own, others).chance - 0.5)
+    doubt = Answer.of(study).doubt()
+    assert f"nly {advice.learnable} of your 480 reviews on later days can be judged" in doubt
+
+
+def test_reviews_a_day_without_fsrs_are_those_that_are_scheduled(tmp_path):
+    log = simulated(15, 120)
+    path = write(tmp_path / "off.anki2", [(log, log.card % 2)], (HARD, EASY), fsrs=False)
+    study = Study.of(path, {})
+    found = load(study, Models.of(study))
+    assert found.now == found.cards == len(np.unique(log.card))  # all are due after a day
+    assert found.new < found.now
+
+
+def test_the_answer_for_two_presets_that_differ(study):
+    answer = Answer.of(study)
+    assert study.fitted is study.several
+    assert MAY in answer.why()
+    assert set(answer.lists) == {None, 10, 20}
+    exported = str(se.fit("per_group", study.source, progress=False).export("anki"))
+    assert all(numbers in exported for _, numbers in answer.lists.values())
+    html = page(answer, "two", "command")
+    assert all(numbers in html for _, numbers in answer.lists.values())
+    rows = list(funnel(study))
+    total = rows[0][1]
+    assert total == len(study.log) + sum(study.log.left_out.values())
+    assert total - sum(count for _, count, _ in rows[1:]) == rows[-1][2]
+    assert rows[-1][2] == study.now.reviews
+
+
+@pytest.mark.slow
+def test_numbers_are_those_of_runs_and_of_their_comparison(two, study, tmp_path):
+    results = {"default": study.default, "new": study.fitted, "now": study.now}
+    runs = {
+        "default": ["algo=fsrs6", "algo.fit=default"],
+        "new": ["algo=per_group"],
+        "now": ["algo=fsrs6", "algo.parameters=current"],
+    }
+    for name, words in runs.items():
+        data = ["data=anki", f"data.path={two}"]
+        assert run_here([*words, *data, *QUIET, f"hydra.run.dir={tmp_path / name}"]) == 0
+        summary = json.loads((tmp_path / name / "summary.json").read_text())
+        assert summary["reviews"] == study.now.reviews
+        metrics = summary["metrics"]
+        assert results[name].log_loss == pytest.approx(metrics["log_loss"]["mean_users"], rel=1e-12)
+        entropy = metrics["normalized_entropy"]
+        average = Change.within(*(entropy[key] - 1 for key in ("mean_users", "lo", "hi")))
+        assert results[name].against_average.size == average.size
+    ours = difference(study.fitted, study.default)
+    row = se.compare([tmp_path / "default", tmp_path / "new"], baseline="fsrs6").table
+    row = row[row.index.str.startswith("per_group")].iloc[0]
+    theirs = (row.to_baseline_lo, row.to_baseline_hi, row.to_baseline)
+    assert (*ours.interval(), ours.mean) == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_page_escapes_names_and_loads_nothing(two, tmp_path):
+    place = tmp_path / "page.html"
+    assert status(Collection, report, [str(two), f"out={place}", "decks=*deck*"]) == 0
+    html = place.read_text(encoding="utf-8")
+    assert "<script" not in html
+    assert not re.search(r"(?:src|href)=.(?!data:|#)", html)
+    assert "prefers-color-scheme: dark" in html
+    answer = Answer.of(Study.of(two, {}))
+    assert "&lt;script&gt;" in page(answer, "<script>", "command")
+
+
+@pytest.mark.slow
+def test_presets_that_do_not_differ_need_one_list(tmp_path):
+    log = simulated(15)
+    preset = np.random.default_rng(0).integers(0, 2, log.card.max() + 1)[log.card]
+    study = Study.of(write(tmp_path / "one.anki2", [(log, preset)], (HARD, EASY)), {})
+    assert study.several is not study.fitted is study.one
+    assert set(fitted_lists(study)) == {None}
