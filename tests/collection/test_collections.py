@@ -115,7 +115,7 @@ def test_stored_parameters_may_have_been_fitted_to_the_rows_that_score_them(path
     assert TRAITS["in_sample"][1] in done.out
     run = read_entry(here.folder / "out")
     assert run.traits == ("in_sample",)
-    assert not run.is_eligible
+    assert run.rank > 0  # it cannot lead
 
 
 def test_reviews_of_other_cards_are_left_out_and_counted(path, transcript):
