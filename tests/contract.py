@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from srs_eval.evaluation.checks import check_algorithm, check_empty_folds
+from srs_eval.evaluation.checks import check_algorithm, check_extremes
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -83,5 +83,5 @@ PROMISES = (
     honest,
     runs_under_public_protocols,
     survives_equal_outcomes,
-    check_empty_folds,
+    check_extremes,
 )

@@ -182,11 +182,9 @@ def raises_counts_to_a_power(reviews):
 
 
 BLIND, FIT = checks.check_blind_to_the_future, checks.check_fit_ignores_test_rows
-TIME, RANGE = checks.check_time_of_prediction, checks.check_probabilities_in_range
-STEPS, WORKER = checks.check_last_step_is_the_fit, checks.check_goes_to_a_worker
-SAME, KEPT = checks.check_deterministic, checks.check_inputs_not_mutated
-EMPTY, RARE = checks.check_empty_folds, checks.check_short_and_long_histories
-CURVE, REBUILT = checks.check_predict_at_equals_predict, checks.check_parameters_rebuild_the_model
+TIME, STEPS = checks.check_time_of_prediction, checks.check_last_step_is_the_fit
+SOUND, SAME, ODD = checks.check_predictions, checks.check_repetition, checks.check_extremes
+WORKER, REBUILT = checks.check_goes_to_a_worker, checks.check_parameters_rebuild_the_model
 
 # What can be read, by whom and how much of it, in pairs.
 caught(
@@ -237,23 +235,23 @@ caught(
     ),
     WhispersTheSession=lambda log: 0.8 + 1e-13 * mean_before(log.recalled, log.elapsed_days > 0),
 )
-caught(checks.check_truth_is_not_read, ReadsTheTruth=lambda log: 0.01 + 0.9 * log.truth)
+caught(SOUND, ReadsTheTruth=lambda log: 0.01 + 0.9 * log.truth)
 caught(SAME, learns("IgnoresTheSeed", lambda *_: np.random.default_rng().random()))
 caught(
-    RANGE,
+    SOUND,
     predicts("PredictsEveryReview", lambda log, _: np.full(len(log), 0.5)),
     IsCertain=lambda log: np.where(log.elapsed > 3, 0.5, 1.0),
     IsCertainOfForgetting=lambda log: 0.5 * (log.elapsed > 3),
     PredictsWholeNumbers=lambda log: np.zeros(len(log), np.int64),
 )
 caught(
-    EMPTY,
+    ODD,
     learns("NeedsATrainingReview", lambda _, rows: 0.5 + 0 * rows[-1]),
     learns("DividesByNothing", lambda _, rows: 0.5 if len(rows) else np.nan),
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
 )
 caught(
-    RARE,
+    ODD,
     learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]),
     RaisesCountsToAPower=raises_counts_to_a_power,
     HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)],
@@ -269,20 +267,20 @@ class RemembersBeingAsked(Honest):
         return np.full(len(rows), 1 / (1 + self.asked))
 
 
-@caught_by(KEPT)
+@caught_by(SOUND)
 class ChangesItsInput(Honest):
     def fit(self, reviews, rows, rng):
         reviews.elapsed[:] = np.log1p(reviews.elapsed)
         return super().fit(reviews, rows, rng)
 
 
-@caught_by(CURVE)
+@caught_by(SOUND)
 class HasAnotherCurve(Honest):
     def curve(self, reviews, rows, elapsed):
         return forgetting(elapsed + 1)
 
 
-@caught_by(CURVE)
+@caught_by(SOUND)
 class ItsCurveHasNoRowOfTimes(Honest):
     def curve(self, reviews, rows, elapsed):
         return forgetting(elapsed)[:, 1]
@@ -298,7 +296,7 @@ class ItsCurveFollowsTheSession(Honest):
         return forgetting(elapsed) - 0.05 * other * so_far
 
 
-@caught_by(RANGE)
+@caught_by(SOUND)
 class HasATableOfParameters(Honest):
     def fit(self, reviews, rows, rng):
         return Model(self.predicted, parameters=np.ones((2, 2)))
@@ -349,7 +347,7 @@ class SharesOneArrayAmongItsModels(Learns):
         return shared
 
 
-@caught_by(KEPT)
+@caught_by(SOUND)
 class WritesIntoWhatItGetsAndReturns(Learns):
     """Changes what it was given, as trainers with mini-batches do by accident.
 
@@ -405,7 +403,7 @@ class AStepKnowsItsOutcomes(Learns):
         yield self.fit(reviews, rows, rng)
 
 
-@caught_by(STEPS)
+@caught_by(FIT)
 class AStepLearnsFromTestRows(Learns):
     def fit_in_steps(self, reviews, rows, rng):
         yield self.fit(reviews, np.arange(len(reviews)), rng)
@@ -431,7 +429,7 @@ class KeepsAnswersByLength(Honest):
         return np.where(kept[rows], 0.9, 0.6)
 
 
-@caught_by(checks.check_nothing_outlives_a_fit)
+@caught_by(SAME)
 class KeepsTheLatestTable(Honest):
     """Each fit counts its cards anew, but forgets none of them: two fits alike are the same."""
 

@@ -1,29 +1,78 @@
-"""Honesty checks: what every algorithm must pass before its numbers mean anything."""
+"""Honesty checks: what every algorithm must pass before its numbers mean anything.
 
-from srs_eval.evaluation.checks.edge_cases import (
-    check_empty_folds as check_empty_folds,
-    check_goes_to_a_worker as check_goes_to_a_worker,
-    check_parameters_rebuild_the_model as check_parameters_rebuild_the_model,
-    check_short_and_long_histories as check_short_and_long_histories,
+A signature cannot stop a model from peeking at the answers it is asked to predict. These
+checks change what a model must not see and look whether its predictions move. They are meant
+for algorithms written elsewhere as much as for those that ship here. Each takes an algorithm and,
+if wanted, a task: a user's log with its folds, of which the last is used. By default each check
+invents a small log of its own.
+"""
+
+from __future__ import annotations
+
+import traceback
+
+from srs_eval.algorithms.algorithm import Algorithm, undeclared
+from srs_eval.evaluation.checks.contract import (
+    check_extremes,
+    check_goes_to_a_worker,
+    check_parameters_rebuild_the_model,
+    check_predictions,
 )
-from srs_eval.evaluation.checks.lookahead import (
-    check_blind_to_the_future as check_blind_to_the_future,
-    check_time_of_prediction as check_time_of_prediction,
-)
-from srs_eval.evaluation.checks.suite import (
-    check_algorithm as check_algorithm,
-    check_inputs_not_mutated as check_inputs_not_mutated,
-    check_predict_at_equals_predict as check_predict_at_equals_predict,
-    check_probabilities_in_range as check_probabilities_in_range,
-    check_truth_is_not_read as check_truth_is_not_read,
-)
-from srs_eval.evaluation.checks.training import (
-    check_deterministic as check_deterministic,
-    check_fit_ignores_test_rows as check_fit_ignores_test_rows,
-    check_last_step_is_the_fit as check_last_step_is_the_fit,
-    check_nothing_outlives_a_fit as check_nothing_outlives_a_fit,
+from srs_eval.evaluation.checks.learning import (
+    check_fit_ignores_test_rows,
+    check_last_step_is_the_fit,
     check_pretraining_users_are_refused as check_pretraining_users_are_refused,
+    check_repetition,
 )
-from srs_eval.evaluation.checks.trial import (
-    CheckFailed as CheckFailed,
+from srs_eval.evaluation.checks.lookahead import check_blind_to_the_future, check_time_of_prediction
+from srs_eval.evaluation.checks.trial import CheckFailed
+from srs_eval.protocol.task import Task
+
+_CHECKS = (
+    check_blind_to_the_future,
+    check_fit_ignores_test_rows,
+    check_time_of_prediction,
+    check_repetition,
+    check_last_step_is_the_fit,
+    check_extremes,
+    check_goes_to_a_worker,
+    check_parameters_rebuild_the_model,
 )
+
+
+def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
+    """Run every check and report all that failed.
+
+    The checks find mistakes, and cheats that do not know them; they prove nothing. A program can
+    detect that it is being checked, by the length of the log or by its caller, and behave until it
+    is evaluated; and what it does on rare occasions only may not occur here. The one check that is
+    left out is `check_pretraining_users_are_refused`, because pretraining may take days.
+
+    Parameters
+    ----------
+    task : Task, optional
+        What a protocol makes of one user's log; by default each check invents a small log.
+
+    Raises
+    ------
+    CheckFailed
+        Naming every check that failed, and why: each cause once. The exception of an algorithm is
+        the `__cause__`.
+    """
+    if missing := undeclared(algorithm):
+        raise CheckFailed(
+            f"{type(algorithm).__name__} does not declare {', '.join(missing)}. Make it a subclass "
+            "of srs_eval.Algorithm, or give it these attributes"
+        )
+    check_predictions(algorithm, task)  # without it, no other check means anything
+    failures: dict[str, CheckFailed] = {}
+    for check in _CHECKS:
+        try:
+            check(algorithm, task)
+        except CheckFailed as failure:
+            cause = failure.__cause__
+            place = str(traceback.extract_tb(cause.__traceback__)[-1]) if cause else str(failure)
+            failures.setdefault(place, failure)
+    if failures:
+        causes = [failure.__cause__ for failure in failures.values() if failure.__cause__]
+        raise CheckFailed("\n".join(map(str, failures.values()))) from next(iter(causes), None)

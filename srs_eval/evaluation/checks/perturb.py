@@ -13,32 +13,25 @@ from typing import Any
 import numpy as np
 
 from srs_eval.data.cards import rows_by_card
-from srs_eval.data.reviews import (
-    GROUPS,
-    BoolArray,
-    IntArray,
-    Reviews,
-    columns_of,
-)
+from srs_eval.data.reviews import GROUPS, BoolArray, FloatArray, IntArray, Reviews, columns_of
 
-# Tampered answer times reach further than invented ones, so that a threshold is crossed.
+# Other answer times reach further than invented ones, so that a threshold is crossed.
 _SHORTEST_MS, _LONGEST_OVER_SHORTEST = 100.0, 1000.0
-_SECONDS_LATER = 7200.0
-_DAY = 86400.0
+_SECONDS_LATER, _DAY = 7200.0, 86400.0
 _NAMES = 10**9
 
 
-def renamed(reviews: Reviews) -> Reviews:
+def under_new_name(reviews: Reviews) -> Reviews:
     """Return the log under the name of a new user."""
     return replace(reviews, user=secrets.randbelow(_NAMES))
 
 
 def cut_after(reviews: Reviews, row: int) -> Reviews:
     """Copy a log up to and including a row, under a new name."""
-    return renamed(reviews.take(np.arange(row + 1)))
+    return under_new_name(reviews.take(np.arange(row + 1)))
 
 
-def answered(
+def other_answers(
     reviews: Reviews,
     rows: IntArray,
     recalled: BoolArray,
@@ -65,55 +58,58 @@ def answered(
         # The first of them was asked for before anything was answered otherwise.
         after = np.flatnonzero(columns["elapsed"][rows[1:]] > 0) + 1
         columns["elapsed"][rows[after]] += later[after] / _DAY
-    return renamed(replace(reviews, **columns))
+    return under_new_name(replace(reviews, **columns))
 
 
 def other_future(
-    reviews: Reviews, recalled: BoolArray, *, facts_from: int, hard: bool, rng: np.random.Generator
+    reviews: Reviews, recalled: BoolArray, *, begin: int, hard: bool, rng: np.random.Generator
 ) -> Reviews:
     """Return the log of a new user with another future; a hard one differs from an easy one.
 
-    `recalled` are the outcomes of the last reviews. From the row `facts_from` on other cards are
+    `recalled` are the outcomes of the last reviews. From the row `begin` on other cards are
     asked for on other days, as their columns then say: in a hard future the card before it again
     and again, otherwise never, and later. Cards are taken from those that were seen before, so that
     no row becomes the first of a card.
     """
     answers = np.arange(len(reviews) - len(recalled), len(reviews))
-    reviews = answered(reviews, answers, recalled, rng, slowly=hard)
-    after = np.arange(facts_from, len(reviews))
-    if facts_from == 0 or not len(after):
+    reviews = other_answers(reviews, answers, recalled, rng, slowly=hard)
+    after = np.arange(begin, len(reviews))
+    if not len(after):
         return reviews
     columns = columns_of(reviews)  # which are copies already
     card, day = columns["card"], columns["day"]
-    latest = card[facts_from - 1]
-    seen = np.unique(card[:facts_from])
-    others = seen[seen != latest] if len(seen) > 1 else seen
-    card[after] = rng.choice(others, len(after))
+    latest, seen = card[begin - 1], np.unique(card[:begin])
+    card[after] = rng.choice(seen[seen != latest] if len(seen) > 1 else seen, len(after))
     if hard:
         card[after[::2]] = latest
-    step = 1 if hard else rng.integers(3, 9, len(after))
-    day[after] = day[facts_from - 1] + np.cumsum(np.broadcast_to(step, len(after)))
+    step = rng.integers(1, 2, len(after)) if hard else rng.integers(3, 9, len(after))
+    day[after] = day[begin - 1] + np.cumsum(step)
     gap = day[after] - day[rows_by_card(card).previous()[after]]
     columns["elapsed_days"][after] = gap
     fraction = 0.0 if reviews.whole_days else rng.uniform(-0.4, 0.4, len(after))
     columns["elapsed"][after] = gap + fraction
-    columns["row"][after] += np.cumsum(np.full(len(after), 0 if hard else 3))
+    columns["row"][after] += 0 if hard else 3 * np.arange(1, len(after) + 1)
     if "elapsed_seconds" in columns:
         columns["elapsed_seconds"][after] = gap * _DAY + rng.uniform(1, _SECONDS_LATER, len(gap))
     if "state" in columns:
         columns["state"][after] = 3 if hard else 2
     for name in set(GROUPS) & set(columns):
-        known = columns[name][:facts_from]
+        known = columns[name][:begin]
         columns[name][after] = known.min() if hard else known.max() + (known.min() == known.max())
-    return renamed(replace(reviews, **columns))
+    return under_new_name(replace(reviews, **columns))
 
 
 def twice(reviews: Reviews) -> Reviews:
     """Return the log of a new user, repeated once with other cards."""
-    once = columns_of(reviews)
-    columns: dict[str, Any] = {name: np.tile(column, 2) for name, column in once.items()}
-    again = slice(len(reviews), None)
-    columns["day"][again] += reviews.day.max() - reviews.day.min() + 1
-    columns["card"][again] += reviews.card.max() - reviews.card.min() + 1
-    columns["row"][again] += reviews.row.max() + 1
-    return renamed(replace(reviews, **columns))
+    columns: dict[str, Any] = {name: np.tile(x, 2) for name, x in columns_of(reviews).items()}
+    for name in ("day", "card", "row"):
+        x = getattr(reviews, name)
+        columns[name][len(x) :] += x.max() - x.min() + 1
+    return under_new_name(replace(reviews, **columns))
+
+
+def other_times(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Draw an earlier and a later time for each row; the factual one is in between."""
+    earlier, later = rng.uniform(0.1, 0.9, len(rows)), rng.uniform(1.1, 9.0, len(rows))
+    elapsed: FloatArray = reviews.elapsed[rows, None] * np.c_[earlier, np.ones(len(rows)), later]
+    return elapsed

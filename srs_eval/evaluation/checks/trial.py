@@ -1,86 +1,57 @@
-"""An algorithm on one fold of a log: what checks do with it, and what they expect of it."""
+"""An algorithm on one fold of a log, and the loop that runs every check."""
 
 from __future__ import annotations
 
-import inspect
 import math
-import re
-import sysconfig
+import sys
+import time
 import traceback
 import zlib
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import wraps
-from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import (
-    Algorithm,
-    MemoryModel,
-    WarmStarting,
-    has_curve,
-)
-from srs_eval.data.reviews import FloatArray, IntArray, Reviews
+from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, WarmStarting
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 from srs_eval.errors import FitSkipped, SrsEvalError
-from srs_eval.evaluation.checks.perturb import cut_after, renamed
+from srs_eval.evaluation.checks.perturb import cut_after, under_new_name
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.protocol.task import Fold, Task
 
-SEED = 20240229
 # An algorithm that finds too little to learn from is given more.
-_CARDS = (40, 160, 640)
-_SEEDS = 1000
+_CARDS = (40, 160)
+_SEED, _SEEDS = 20240229, 1000
 # Sums depend on what is computed beside them, and iterations on what they end with. Of the
 # algorithms that ship here, all in double precision, no prediction moves by more than 2e-13.
-_DOUBLE = 1e-12
-# The same in single precision.
-_SINGLE = 1e-6
-_IN_SINGLE_PRECISION = (
-    " (As small a difference can be rounding, where what is computed beside a row changes how it "
-    "is computed: what was computed in single precision is to be returned as float32.)"
-)
+_DOUBLE, _SINGLE = 1e-12, 1e-6
 _SIGNIFICANCE = 1e-4
-_FRAME = re.compile(r'^  File "(.+)", line (\d+), in (.+)\n(?:    (.+)\n)?', re.MULTILINE)
 
 Learn = Callable[[Reviews], MemoryModel]
-Curve = Callable[[Reviews, IntArray, FloatArray], FloatArray]
 
 
 class CheckFailed(SrsEvalError):
     """An algorithm failed a check; the message says what it did and where to look."""
 
 
-class SignTest:
-    """A sign test of differences between predictions that may be rounding.
+class PredictionMoved(CheckFailed):
+    """A prediction is another one after a perturbation that may not move it."""
 
-    Rounding moves a prediction towards the outcome as often as away from it. A model that knows
-    the outcome moves towards it nearly always, and ranks reviews by it however small the move.
-    """
 
-    def __init__(self) -> None:
-        self._towards: list[float] = []
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Predictions of the same rows before and after a perturbation that may not move them."""
 
-    def add(self, towards: FloatArray | float) -> None:
-        """Add by how much predictions are higher where the outcome is the better one."""
-        self._towards += np.ravel(towards).tolist()
-
-    def expect_none(self, algorithm: Algorithm, advice: str) -> None:
-        """Raise if the differences have one sign too often; `advice` ends the message.
-
-        With few rows, if all of them do.
-        """
-        towards = np.array(self._towards)
-        up, down = int((towards > 0).sum()), int((towards < 0).sum())
-        n = up + down
-        chance = 2 * sum(math.comb(n, k) for k in range(min(up, down) + 1)) / 2**n
-        if n and chance <= max(_SIGNIFICANCE, 2.0 ** (1 - len(towards))):
-            raise CheckFailed(
-                f"{type(algorithm).__name__}: predictions {advice}. They move by no more than "
-                f"{np.abs(towards).max():.2g}, but of {n} that move, {max(up, down)} move to the "
-                "same side, which rounding would not do: it ranks reviews, however little it is"
-            )
+    before: FloatArray
+    after: FloatArray
+    advice: str  # Ends the message if they differ
+    rows: IntArray | None = None  # Those of the fold if None
+    # 1 where the perturbation makes recall likelier, -1 where less likely, 0 where it says nothing:
+    # a sign test then finds what is smaller than rounding
+    sides: BoolArray | IntArray | None = None
+    exact: bool = False  # Whether not even rounding may move them
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +62,10 @@ class Trial:
     fold: Fold
     reviews: Reviews
 
-    @classmethod
-    def of(cls, algorithm: Algorithm, task: Task) -> Trial:
-        """Copy the last fold of a task and its log, so that checks do not affect each other."""
-        fold = task.folds[-1]
-        reviews = task.reviews.take(np.arange(len(task.reviews)))
-        fold = replace(fold, train=fold.train.copy(), test=fold.test.copy())
-        return cls(algorithm, fold, renamed(reviews))
+    @property
+    def rng(self) -> np.random.Generator:
+        """A generator of the same numbers each time."""
+        return np.random.default_rng(_SEED)
 
     def failure(self, what: str) -> CheckFailed:
         """Return the error of an algorithm that does what it may not."""
@@ -108,193 +76,133 @@ class Trial:
         last = (self.fold.train if rows is None else rows)[-1]
         return replace(cut_after(self.reviews, int(last)), user=self.reviews.user)
 
-    def fit(self, rows: IntArray | None = None) -> MemoryModel:
-        """Fit as it is done in an evaluation: the log ends with the last training row."""
-        return self.learned(self.known(rows), rows)
+    def fit(self, reviews: Reviews | None = None, rows: IntArray | None = None) -> MemoryModel:
+        """Fit to the training rows of a log, which ends with the last of them as in evaluations."""
+        reviews = self.known(rows) if reviews is None else reviews
+        return self.algorithm.fit(reviews, self.fold.train if rows is None else rows, self.rng)
 
-    def learned(self, reviews: Reviews, rows: IntArray | None = None) -> MemoryModel:
-        """Fit to another log, which may go on after the last training row."""
-        rows = self.fold.train if rows is None else rows
-        return self.algorithm.fit(reviews, rows, np.random.default_rng(SEED))
-
-    def ways_to_learn(self) -> tuple[Learn, ...]:
+    def ways_to_learn(self) -> list[Learn]:
         """Fit, and where there is a `refit`, that from a fit of half of the training rows."""
         algorithm, rows = self.algorithm, self.fold.train
-        if not isinstance(algorithm, WarmStarting):
-            return (self.learned,)
-        previous = self.fit(rows[: (len(rows) + 1) // 2])
-
-        def from_before(training: Reviews) -> MemoryModel:
-            return algorithm.refit(training, rows, np.random.default_rng(SEED), previous)
-
-        return self.learned, from_before
+        ways: list[Learn] = [self.fit]
+        if isinstance(algorithm, WarmStarting):
+            previous = self.fit(rows=rows[: (len(rows) + 1) // 2])
+            ways.append(lambda log: algorithm.refit(log, rows, self.rng, previous))
+        return ways
 
     def predicted(
         self, model: MemoryModel, reviews: Reviews | None = None, rows: IntArray | None = None
     ) -> FloatArray:
-        """Predict rows of a log, those of the fold if not given; find one probability for each."""
+        """Predict rows of a log, those of the fold if None; a copy: models may reuse an array."""
         reviews = self.reviews if reviews is None else reviews
-        rows = self.fold.test if rows is None else rows
-        try:
-            p = prediction(model, reviews, rows)
-        except LookupError as error:
-            raise self.failure(
-                f"raises {raised(error)}, predicting {len(rows)} rows up to row "
-                f"{rows.max(initial=-1)} of a log that ends with row {len(reviews) - 1}. Expect "
-                "any number of rows, and read only rows before the predicted one."
-            ) from error
-        self._expect_shape(p, rows.shape)
-        return p
-
-    def learned_values(self, model: MemoryModel) -> FloatArray:
-        """Return the parameters of a model as runs record them; empty if it has none."""
-        try:
-            return np.array([float(value) for value in getattr(model, "parameters", ())])
-        except (TypeError, ValueError) as error:
-            raise self.failure(
-                f"its `parameters` cannot be recorded ({error}). They are plain numbers one after "
-                "the other, or a numpy array of one dimension"
-            ) from error
-
-    def expect_same(
-        self,
-        expected: FloatArray,
-        found: FloatArray,
-        advice: str,
-        *,
-        rows: IntArray | None = None,
-        tolerance: float | None = None,
-        side: IntArray | None = None,
-    ) -> FloatArray:
-        """Return by how much predictions of the same rows moved; raise if by more than they may.
-
-        The rows are those of the fold if not given, and `advice` ends the message. Without a
-        `tolerance`, differences up to rounding are allowed, which `SignTest` examines: with `side`,
-        1 where a move up is towards the outcome and -1 where one down is, here.
-        """
-        rows = self.fold.test if rows is None else rows
-        for p in (expected, found):
-            self._expect_shape(p, np.shape(rows))
-        kinds = {np.asarray(expected).dtype, np.asarray(found).dtype}
-        rounding = _SINGLE if np.dtype(np.float32) in kinds else _DOUBLE
-        room = rounding if tolerance is None else tolerance
-        same = np.isclose(expected, found, rtol=0.0, atol=room, equal_nan=True)
-        moved = np.flatnonzero(~same)
-        if len(moved):
-            first = moved[0]
-            before, after = np.ravel(expected)[first], np.ravel(found)[first]
-            digits = 17 if abs(before - after) < _SINGLE else 6
-            rounded = _IN_SINGLE_PRECISION if tolerance is None and digits == 17 else ""
-            raise self.failure(
-                f"the prediction of row {np.ravel(rows)[first]} ({before:.{digits}g}, now "
-                f"{after:.{digits}g}; {len(moved)} of {np.size(rows)} differ) {advice}.{rounded}"
-            )
-        if side is not None:
-            sides = SignTest()
-            sides.add((expected - found) * side)
-            sides.expect_none(self.algorithm, advice)
-        return found - expected
-
-    def _expect_shape(self, p: FloatArray, shape: tuple[int, ...]) -> None:
-        """Raise unless there is one prediction for each row."""
-        if np.shape(p) != shape:
-            raise self.failure(
-                f"predictions have shape {np.shape(p)}, not {shape}. "
-                "Return one probability for each of `rows`."
-            )
+        return np.array(model.predict(reviews, self.fold.test if rows is None else rows))
 
 
-class Check(Protocol):
-    """A check of an algorithm, on a task or on a toy log."""
-
-    __name__: str
-
-    def __call__(self, algorithm: Algorithm, task: Task | None = None) -> None:
-        """Raise `CheckFailed` if the algorithm does what it may not."""
+Pairs = Iterator[Pair]
+# What a check tries: it yields pairs of predictions, and raises `CheckFailed` for anything else.
+Tries = Callable[[Trial], Pairs]
 
 
-def honesty_check(advice: str) -> Callable[[Callable[[Trial], None]], Check]:
-    """Make a check of a function that tries an algorithm out.
+def honesty_check(advice: str) -> Callable[[Tries], Callable[..., None]]:
+    """Make a check of what tries an algorithm out.
 
-    Every check has a toy log of its own, and larger ones if the algorithm skips the first. Any
-    other exception of the algorithm is a failed check, whose message ends with `advice`.
+    An exception of the algorithm is a failed check, whose message ends with `advice`.
     """
 
-    def made(tries: Callable[[Trial], None]) -> Check:
-        @wraps(tries)
+    def made(tries: Tries) -> Callable[..., None]:
         def check(algorithm: Algorithm, task: Task | None = None) -> None:
-            kind, reason = type(algorithm).__name__, ""
-            seed = zlib.crc32(tries.__qualname__.encode()) % _SEEDS
-            for cards in _CARDS if task is None else _CARDS[:1]:
-                try:
-                    same_day = algorithm.same_day
-                    tried = task or trial_task(same_day=same_day, seed=seed, cards=cards)
-                    return tries(Trial.of(algorithm, tried))
-                except CheckFailed:
-                    raise
-                except FitSkipped as skipped:
-                    reason = str(skipped)
-                except Exception as error:  # a plug-in can raise anything
-                    raise CheckFailed(f"{kind}: raises {raised(error)}. {advice}.") from error
-            raise CheckFailed(
-                f"{kind}: skips the log it is to be tried out on ({reason}). "
-                "Give the checks a task that it does not skip"
-            )
+            try:
+                run(tries, algorithm, task)
+            except CheckFailed:
+                raise
+            except Exception as error:  # a plug-in can raise anything
+                kind, frames = type(algorithm), traceback.extract_tb(error.__traceback__)
+                file = getattr(sys.modules[kind.__module__], "__file__", None)
+                last = [*frames[-1:], *(frame for frame in frames if frame.filename == file)][-1]
+                raise CheckFailed(
+                    f"{kind.__name__}: raises {type(error).__name__}: {error} at {last.filename}:"
+                    f"{last.lineno}, in {last.name}: {last.line}. {advice}."
+                ) from error
 
-        check.__signature__ = inspect.signature(Check.__call__)  # type: ignore[attr-defined]
+        check.__name__, check.__doc__ = tries.__name__, tries.__doc__
         return check
 
     return made
 
 
-def prediction(model: MemoryModel, reviews: Reviews, rows: IntArray) -> FloatArray:
-    """Copy what a model predicts, as evaluations do.
+def run(
+    tries: Tries,
+    algorithm: Algorithm,
+    task: Task | None = None,
+    *,
+    tolerance: float | None = None,
+    seconds: float = math.inf,
+) -> None:
+    """Try an algorithm out, on a task or on toy logs of more and more cards until it skips none.
 
-    The model may return the same array every time, which would then be compared with itself.
+    Raise `CheckFailed` if a prediction moves by more than a tolerance, or else by more than
+    rounding, or by rounding to one side. Nothing is tried once so many seconds have passed.
     """
-    return np.array(model.predict(reviews, rows))
+    seed, end = zlib.crc32(tries.__name__.encode()) % _SEEDS, time.monotonic() + seconds
+    toys = (trial_task(same_day=algorithm.same_day, seed=seed, cards=cards) for cards in _CARDS)
+    for each in toys if task is None else [task]:
+        log = under_new_name(deepcopy(each.reviews.seen_by(algorithm)))
+        trial = Trial(algorithm, deepcopy(each.folds[-1]), log)
+        moves: dict[str, list[float]] = defaultdict(list)
+        try:
+            for pair in tries(trial):
+                difference = _difference(trial, pair, tolerance)
+                if pair.sides is not None and tolerance is None:
+                    moves[pair.advice] += (difference * pair.sides)[pair.sides != 0].tolist()
+                if time.monotonic() > end:
+                    return
+        except FitSkipped as skipped:
+            failure = trial.failure(
+                f"skips the log it is to be tried out on ({skipped}). Give the checks a task that "
+                "it does not skip"
+            )
+            continue
+        for advice, of_pairs in moves.items():
+            if remark := one_sided(np.array(of_pairs)):
+                raise trial.failure(f"predictions {advice}. {remark}")
+        return
+    raise failure
 
 
-def curve_of(model: MemoryModel) -> Curve | None:
-    """Return the forgetting curve of a model, which returns copies; None if it has none."""
-    if not has_curve(model):
-        return None
-    return lambda reviews, rows, elapsed: np.array(model.predict_at(reviews, rows, elapsed))
+def _difference(trial: Trial, pair: Pair, tolerance: float | None) -> FloatArray:
+    """Return by how much predictions move; raise if by more than the tolerance, or rounding."""
+    before, after = pair.before, pair.after
+    rounding = _SINGLE if np.float32 in (before.dtype, after.dtype) else _DOUBLE
+    room = 0.0 if pair.exact else rounding if tolerance is None else tolerance
+    same = np.isclose(before, after, rtol=0.0, atol=room, equal_nan=True)
+    if not same.all():
+        rows = trial.fold.test if pair.rows is None else pair.rows
+        row, p, q = (each[~same][0] for each in (rows, before, after))
+        is_small = abs(p - q) < _SINGLE
+        digits = 17 if is_small else 6
+        text = trial.failure(
+            f"the prediction of row {row} ({p:.{digits}g}, now {q:.{digits}g}; {np.sum(~same)} of "
+            f"{same.size} differ) {pair.advice}."
+        )
+        hint = " (What is computed in single precision is to be returned as float32.)"
+        raise PredictionMoved(f"{text}{hint if is_small and not pair.exact else ''}")
+    difference: FloatArray = after - before
+    return difference
 
 
-def raised(error: Exception) -> str:
-    """Describe an exception and the line of the algorithm that it comes from."""
-    what = f"{type(error).__name__}: {error}"
-    text = "".join(traceback.format_exception(error))
-    return " at ".join([what, *_own_frames(text)[-1:]])
+def one_sided(moves: FloatArray) -> str:
+    """Say so if moves towards what is likelier have one sign too often; with few, if all do.
 
-
-def _own_frames(text: str) -> list[str]:
-    """Return the lines of a traceback in code of a plug-in, else all of them.
-
-    Code of a plug-in is neither in srs_eval, nor in the standard library, nor among the installed
-    packages.
+    Rounding moves a prediction towards the outcome as often as away from it. A model that knows
+    the outcome moves towards it nearly always, and ranks reviews by it however small the move.
     """
-    last = text.rpartition("Traceback (most recent call last):\n")[2]
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    others = [path for name, path in sysconfig.get_paths().items() if name in names]
-    others += ["<", str(Path(__file__).parents[1])]
-    own, every = [], []
-    for file, line, function, source in _FRAME.findall(last):
-        path = Path(file)
-        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-        every.append(f"{shown}:{line}, in {function}: {source}")
-        own += every[-1:] if not file.startswith(tuple(others)) else []
-    return own or every
-
-
-def other_times(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Draw an earlier and a later time for each row; the factual one is in between."""
-    earlier, later = rng.uniform(0.1, 0.9, len(rows)), rng.uniform(1.1, 9.0, len(rows))
-    elapsed: FloatArray = reviews.elapsed[rows, None] * np.c_[earlier, np.ones(len(rows)), later]
-    return elapsed
-
-
-def evenly_spaced(n: int, most: int) -> list[int]:
-    """Return up to `most` positions below n, evenly spaced."""
-    return sorted(set(np.linspace(0, n - 1, min(n, most)).astype(int).tolist()))
+    up, down = int((moves > 0).sum()), int((moves < 0).sum())
+    n = up + down
+    chance = 2 * sum(math.comb(n, k) for k in range(min(up, down) + 1)) / 2**n
+    if not n or chance > max(_SIGNIFICANCE, 2.0 ** (1 - len(moves))):
+        return ""
+    return (
+        f"They move by no more than {np.abs(moves).max():.2g}, but of {n} that move, "
+        f"{max(up, down)} move to the same side, which rounding would not do: it ranks reviews, "
+        "however little it is"
+    )
