@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from srs_eval.algorithms.neural.fitting import ReptileAlgorithm
+from srs_eval.algorithms.neural.fitting import NetworkAlgorithm
 from srs_eval.algorithms.neural.network import Network, Sizes, one_hot
 from srs_eval.algorithms.neural.recipes import RECIPES, Recipes
 from srs_eval.data.reviews import FloatArray, Reviews
@@ -92,7 +92,7 @@ class _GruCurvesNetwork(_CurveMixtureNetwork):
 
 
 @dataclass(frozen=True)
-class GruCurves(ReptileAlgorithm):
+class GruCurves(NetworkAlgorithm):
     r"""A gated recurrent unit that gives a mixture of two forgetting curves.
 
     For each earlier review of the card, same-day ones included, the network reads the logarithm
@@ -119,7 +119,7 @@ class GruCurves(ReptileAlgorithm):
     hidden : int
         Width of all layers.
 
-    Other options: see `ReptileAlgorithm`.
+    Other options: see `NetworkAlgorithm`.
     """
 
     hidden: int = 7
@@ -195,7 +195,7 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
 
 
 @dataclass(frozen=True)
-class LstmCurves(ReptileAlgorithm):
+class LstmCurves(NetworkAlgorithm):
     r"""Two long short-term memories that give a mixture of three forgetting curves.
 
     For each earlier review of the card, same-day ones included, the network reads the logarithms
@@ -223,7 +223,7 @@ class LstmCurves(ReptileAlgorithm):
     hidden : int
         Width of all layers.
 
-    Other options: see `ReptileAlgorithm`.
+    Other options: see `NetworkAlgorithm`.
     """
 
     hidden: int = 20

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from srs_eval.algorithms.neural.network import (
 )
 from srs_eval.algorithms.neural.recipes import Recipes
 from srs_eval.algorithms.neural.sequences import Histories, groups_of_targets, histories_before
-from srs_eval.algorithms.neural.training import Adam, Ramps, Recipe, cosine, epochs, generator_from
+from srs_eval.algorithms.neural.training import Recipe, epochs, generator_from
 from srs_eval.algorithms.options import require_above_zero, require_whole
 from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, pooled, weights_for
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
@@ -66,7 +66,7 @@ class NetworkAlgorithm(Algorithm):
     recipes: ClassVar[Recipes]
 
     def __post_init__(self) -> None:
-        for option in ("hidden", "epochs", "batch_size", "outer_steps"):
+        for option in ("hidden", "epochs", "batch_size"):
             if (value := getattr(self, option, None)) is not None:
                 require_whole(self.name, option, value, least=1)
         if self.learning_rate is not None:
@@ -124,7 +124,7 @@ class NetworkAlgorithm(Algorithm):
         generator = generator_from(int(rng.integers(2**63)))
         sizes = self.sizes(whole_days=reviews.whole_days)
         if weights is None:
-            network, scaling = self.drawn_network([histories], generator)
+            network, scaling = self.drawn_network(histories, generator)
         else:
             scaling = weights.scaling
             network = empty_network(self.network, sizes, scaling)
@@ -143,99 +143,30 @@ class NetworkAlgorithm(Algorithm):
             yield NetworkModel(self.network, sizes, tuple(parameters.tolist()), scaling, learned)
 
     def drawn_network(
-        self, logs: Sequence[Histories], generator: torch.Generator
+        self, histories: Histories, generator: torch.Generator
     ) -> tuple[Network, tuple[float, ...]]:
-        """Draw the weights of a network, and return its scaling for the reviews of some users."""
-        sizes = self.sizes(whole_days=logs[0].reviews.whole_days)
-        network = empty_network(self.network, sizes)
+        """Draw the weights of a network, and return its scaling for some reviews."""
+        network = empty_network(self.network, self.sizes(whole_days=histories.reviews.whole_days))
         network.draw(generator)
-        if scaling := scaling_of(network, logs):
+        if scaling := scaling_of(network, histories):
             network.set_scaling(scaling)
         return network, scaling
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn from the outcomes of the given rows of many users, all pooled as if one user's."""
         logs, recipe = list(users), self.recipes.pretraining
-        histories = self._histories(*pooled(logs))
-        generator = generator_from(int(rng.integers(2**63)))
-        network, scaling = self.drawn_network([histories], generator)
-        order = rng.permutation(len(histories.length))
-        deque(_training(network, histories, order, recipe, generator), maxlen=0)
-        return self._with_weights(network, scaling, logs, way="pooled", epochs=recipe.epochs)
-
-    def _histories(self, reviews: Reviews, rows: IntArray) -> Histories:
-        histories = histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)
+        histories = histories_before(*pooled(logs), longest=LONGEST_TRAINED_HISTORY)
         if not len(histories.target):
             raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
-        return histories
-
-    def _with_weights(
-        self, network: Network, scaling: tuple[float, ...], logs: Sequence[TrainingLog], **how: Any
-    ) -> Self:
-        sizes = self.sizes(whole_days=logs[0][0].whole_days)
-        weights = Weights.learned(self.name, sizes, network.vector(), logs, scaling, **how)
-        return replace(self, weights=weights)
-
-
-@dataclass(frozen=True)
-class ReptileAlgorithm(NetworkAlgorithm):
-    """A network whose pretraining leads to where fits to new users are short.
-
-    Nichol, Achiam & Schulman (2018), *On first-order meta-learning algorithms*,
-    https://doi.org/10.48550/arXiv.1803.02999. Each outer step takes one user, trains a few steps on
-    their reviews from the current weights, and takes how far that led as a gradient. The published
-    networks took 100,000 outer steps, which are days on a CPU.
-
-    Parameters
-    ----------
-    outer_steps : int
-        How many users to learn from, one after the other, again and again in an order drawn
-        for each round.
-
-    Other options: see `NetworkAlgorithm`.
-    """
-
-    outer_steps: int = 2000
-
-    def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
-        """Learn where to start from on new users."""
-        logs, inner, outer = list(users), self.recipes.pretraining, self.recipes.outer
-        assert outer is not None
-        histories = [
-            histories_before(reviews, rows, longest=LONGEST_TRAINED_HISTORY)
-            for reviews, rows in logs
-        ]
-        taught = [number for number, each in enumerate(histories) if len(each.target)]
-        if not taught:
-            raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
         generator = generator_from(int(rng.integers(2**63)))
-        network, scaling = self.drawn_network([histories[number] for number in taught], generator)
-        parameters = list(network.parameters())
-        adam = Adam(parameters, outer)
-        turns: list[int] = []
-        for step in range(self.outer_steps):
-            turns = turns or rng.permutation(taught).tolist()
-            lesson = histories[turns.pop()]
-            before = [parameter.detach().clone() for parameter in parameters]
-            order = rng.permutation(len(lesson.length))
-            n_batches = -(-len(lesson.target) // inner.batch_size)
-            # Where there are more batches than steps, the first ones of the random order do.
-            if n_batches > inner.epochs:
-                order = order[: len(order) * inner.epochs // n_batches]
-            recipe = replace(inner, epochs=max(1, inner.epochs // n_batches))
-            deque(_training(network, lesson, order, recipe, generator), maxlen=0)
-            with torch.no_grad():
-                updates = [old - new for old, new in zip(before, parameters, strict=True)]
-                for parameter, old in zip(parameters, before, strict=True):
-                    parameter.copy_(old)
-            adam.step(updates, outer.learning_rate * warmed_cosine(step / self.outer_steps))
-        settings = {"outer_steps": self.outer_steps, "inner_steps": inner.epochs}
-        return self._with_weights(network, scaling, logs, way="reptile", **settings)
-
-
-def warmed_cosine(done: float) -> float:
-    """Rise from 1e-4 to 1 in the first tenth, then fall to 0 along half a cosine."""
-    return Ramps(1e-4, 0.1, 1.0)(done) if done < 0.1 else cosine((done - 0.1) / 0.9)
+        network, scaling = self.drawn_network(histories, generator)
+        order = rng.permutation(len(histories.length))
+        deque(_training(network, histories, order, recipe, generator), maxlen=0)
+        sizes = self.sizes(whole_days=histories.reviews.whole_days)
+        how = {"epochs": recipe.epochs, "learning_rate": recipe.learning_rate}
+        vector = network.vector()
+        weights = Weights.learned(self.name, sizes, vector, logs, scaling, settings=how)
+        return replace(self, weights=weights)
 
 
 def _training(

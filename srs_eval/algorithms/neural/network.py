@@ -127,11 +127,9 @@ def empty_network(network: type[Network], sizes: Sizes, scaling: Sequence[float]
     return module
 
 
-def scaling_of(network: Network, logs: Sequence[Histories]) -> tuple[float, ...]:
-    """Means and standard deviations of what is read of all users together; 1 in place of 0."""
-    columns = np.concatenate(
-        [network.features(each.reviews)[each.review, : network.n_scaled] for each in logs]
-    )
+def scaling_of(network: Network, histories: Histories) -> tuple[float, ...]:
+    """Means and standard deviations of what is read; 1 in place of 0."""
+    columns = network.features(histories.reviews)[histories.review, : network.n_scaled]
     if not len(columns):
         return ()
     spread = columns.std(axis=0)

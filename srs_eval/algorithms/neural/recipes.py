@@ -13,10 +13,7 @@ class Recipes:
 
     drawn: Recipe  # From drawn weights
     learned: Recipe  # From weights that were learned from other users
-    # From drawn weights on many users: all reviews as if they were one user's, or with `outer`,
-    # Reptile's steps on one user, whose epochs are steps and not passes
-    pretraining: Recipe
-    outer: Recipe | None = None  # Of Reptile's steps from user to user; it has no batches
+    pretraining: Recipe  # From drawn weights, on all reviews of many users as if they were one's
 
 
 _LEARNED = Recipe(5, 512, 0.04, weight_decay=1e-5)
@@ -42,16 +39,7 @@ RECIPES = {
             clip=167.863,
             recency=_GRU_RECENCY,
         ),
-        pretraining=Recipe(
-            *(18, 8192, 0.000207),
-            schedule=Ramps(0.011728 / 0.000207, 6 / 18, 0.001814 / 0.000207),
-            betas=(0.17532, 0.97238),
-            weight_decay=0.007763,
-            exponent=0.94686,
-            prox=3.0187e-8,
-            clip=24.734,
-        ),
-        outer=Recipe(1, 1, 0.02, betas=(0.8311, 0.9180), weight_decay=0.004897),
+        pretraining=Recipe(32, 65_536, 0.02),
     ),
     "lstm_curves": Recipes(
         drawn=Recipe(20, 512, 0.005, recency=_LSTM_RECENCY),
@@ -64,14 +52,6 @@ RECIPES = {
             clip=7050.0,
             recency=_LSTM_RECENCY,
         ),
-        pretraining=Recipe(
-            *(15, 16_384, 0.0026945),
-            schedule=Ramps(1.0, 0.5, 1.0),
-            betas=(0.0, 0.999),
-            weight_decay=0.03,
-            prox=0.000244,
-            clip=7050.0,
-        ),
-        outer=Recipe(1, 1, 0.02, weight_decay=0.03),
+        pretraining=Recipe(32, 65_536, 0.005),
     ),
 }

@@ -222,10 +222,8 @@ class Lstm(Algorithm):
         w = drawn_weights(self.equations, rng)
         for _ in _epochs(self.equations, w, batches, _PRETRAINING, rng):
             pass
-        how = (self.name, (self.hidden,), w, logs)
-        weights = Weights.learned(
-            *how, epochs=_PRETRAINING.epochs, users_per_batch=_USERS_PER_BATCH
-        )
+        how = {"epochs": _PRETRAINING.epochs, "users_per_batch": _USERS_PER_BATCH}
+        weights = Weights.learned(self.name, (self.hidden,), w, logs, settings=how)
         return replace(self, weights=weights)
 
 

@@ -63,7 +63,8 @@ class Weights:
         parameters: FloatArray,
         logs: Sequence[TrainingLog],
         scaling: tuple[float, ...] = (),
-        **settings: Any,
+        *,
+        settings: Mapping[str, Any],
     ) -> Self:
         """Record the users of some logs; raise `FitError` unless all parameters are finite."""
         if not np.isfinite(parameters).all():
