@@ -1,4 +1,4 @@
-"""Pair runs on the same reviews of the same users."""
+"""Pair runs on the same reviews of the same users, or explain why they cannot be compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from srs_eval.comparison.entry import Entry, protocols, usual_protocol
 from srs_eval.comparison.identical import Duplicate, find_duplicates
-from srs_eval.comparison.matching import Matching, users_of
 from srs_eval.comparison.restriction import Restricted, restrict
 from srs_eval.comparison.words import counted, listed
 from srs_eval.data.reviews import FloatArray, IntArray, User
@@ -49,35 +48,42 @@ def pair(
     users: Sequence[User] | None = None,
     notes: Sequence[str] = (),
 ) -> Paired:
-    """Pair runs user by user, or explain why they cannot be compared.
-
-    Parameters are those of `srs_eval.comparison.compare.compare`.
-    """
+    """Pair runs user by user; parameters are those of `srs_eval.comparison.compare.compare`."""
     every = (*runs, *yardsticks)
     if users is None:
         known = (chain(run.rows, run.incomplete) for run in (runs or every))
         users = list(dict.fromkeys(chain.from_iterable(known)))
-    match = Matching(every, tuple(runs), tuple(users))
-    if match.different and not intersect:
-        raise ConfigError(match.refusal())
-    restrictable = match.restrictable()
+    scored = {*chain.from_iterable(run.rows for run in runs)} if runs else {*users}
+    users = [user for user in users if user in scored]  # Others do not count
+    same = {*shared_users(every, users)}
+    different = [user for user in users if user not in same]
+    can = all(run.has_digests and run.has_predictions for run in every)
+    by_all = [user for user in different if all(user in run.rows for run in every)]
+    restrictable = by_all if can else []
+    if different and not intersect:
+        lines = ["these runs did not score the same reviews, so their scores cannot be compared:"]
+        lines += [f"  - {line}" for line in _differences(runs, every, different)]
+        left = [_fewest_reviews(every, [*same])] if same else []
+        left += [f"at most {_fewest_reviews(every, by_all)} more"] if restrictable else []
+        lines += [f"  intersect=true compares them on {' and on '.join(left)}"] if left else []
+        raise ConfigError("\n".join(lines))
     part = restrict(every, restrictable) if restrictable else Restricted(every)
-    both = tuple(user for user in users if user in match.same or user in part.users)
+    both = tuple(user for user in users if user in same or user in part.users)
     if not both:
-        raise ConfigError(
-            "there is no user for whom all runs scored the same reviews\n"
-            + "\n".join(match.differences())
-        )
+        lines = ["there is no user for whom all runs scored the same reviews"]
+        raise ConfigError("\n".join([*lines, *_differences(runs, every, different)]))
     reviews = np.array([part.runs[0].reviews[user] for user in both], np.int64)
     duplicates = find_duplicates(part.runs, both)
-    left_out = [id(duplicate.run) for duplicate in duplicates]
+    twins = [id(duplicate.run) for duplicate in duplicates]
+    lost = len(by_all) - len(part.users) - len(part.without)
     return Paired(
-        runs=tuple(run for run in part.runs if id(run) not in left_out),
+        runs=tuple(run for run in part.runs if id(run) not in twins),
         users=both,
         reviews=reviews,
         notes=(
             *notes,
-            *_notes(match, int(reviews.sum()), len(both), part),
+            *(_restriction(every, users, reviews, part, lost) if different else ()),
+            *_caveats(every),
             *(duplicate.in_words for duplicate in duplicates),
         ),
         restricted=frozenset(part.users),
@@ -85,27 +91,77 @@ def pair(
     )
 
 
-def _notes(match: Matching, reviews: int, users: int, part: Restricted) -> Iterator[str]:
-    """Say what part of the runs is compared, unless it is everything, and what is not certain."""
-    runs, most = match.runs, len(match.scored)
-    if users < most or part.users:
-        every = sum(max(run.reviews.get(user, 0) for run in runs) for user in match.scored)
-        yield (
-            f"Restricted to what all runs scored: {reviews:,} of {counted(every, 'review')}, "
-            f"{users:,} of {counted(most, 'user')}"
-            + (f"; {counted(len(part.users), 'user')} scored anew" if part.users else "")
-        )
-        without = [run.name for run in runs if not run.has_predictions]
-        if without and len(match.by_all(match.scored)) > users:
+def shared_users(runs: Sequence[Entry], users: Sequence[User] | None = None) -> list[User]:
+    """List the `users` (by default of the first run) for whom all runs scored the same reviews."""
+    first, *others = _identities(runs)
+    others = [other for other in others if other != first]
+    return [
+        user
+        for user in (first if users is None else users)
+        if user in first and all(other.get(user) == first[user] for other in others)
+    ]
+
+
+def _identities(runs: Sequence[Entry]) -> list[dict[User, str | int]]:
+    """Return what identifies the reviews of each user: digests, or their number for want of it."""
+    by_digest = all(run.has_digests for run in runs)
+    return [dict(run.rows if by_digest else run.reviews) for run in runs]
+
+
+def _differences(
+    runs: Sequence[Entry], every: Sequence[Entry], users: Sequence[User]
+) -> Iterator[str]:
+    """Describe how each run differs from the reviews that most runs scored."""
+    identities = _identities(every)
+    own = identities[: len(runs)] or identities
+    usual = {}
+    for user in users:
+        reviews = [each[user] for each in own if user in each]
+        usual[user] = max(reviews, key=reviews.count)
+    how = "digest" if all(run.has_digests for run in every) else "number"
+    for run, mine in zip(every, identities, strict=True):
+        lost = [user for user in users if user in run.incomplete]
+        absent = [user for user in users if user not in mine and user not in run.incomplete]
+        other = [user for user in users if mine.get(user, usual[user]) != usual[user]]
+        if lost:
+            yield f"{run.name} has no scores of {users_of(lost)}: a fit failed or was skipped"
+        if absent:
+            yield f"{run.name} did not score {users_of(absent)}"
+        if other:
+            first = other[0]
+            reviews = [each.get(first) for each in identities]
+            like = every[reviews.index(usual[first])]
             yield (
-                f"{listed(without)} kept no predictions: users for whom runs scored different "
-                "reviews are left out, although they may have reviews in common"
+                f"{run.name} scored other reviews than {like.name} of {users_of(other)}: "
+                f"{run.reviews[first]:,} and {like.reviews[first]:,} of user {first}, by {how}"
             )
-        if part.without:
-            yield f"Left out, as they have no review that all scored: {users_of(part.without)}"
-        if part.lost:
-            left = "are left out" if users == len(part.users) else "are of the other users only"
-            yield f"Saved predictions do not give {', '.join(part.lost)}, which {left}"
+
+
+def _restriction(
+    runs: Sequence[Entry], users: Sequence[User], reviews: IntArray, part: Restricted, lost: int
+) -> Iterator[str]:
+    """Say what part of the runs is compared; `lost` users have no saved predictions."""
+    every = sum(max(run.reviews.get(user, 0) for run in runs) for user in users)
+    anew = f"; {counted(len(part.users), 'user')} scored anew" if part.users else ""
+    yield (
+        f"Restricted to what all runs scored: {int(reviews.sum()):,} of "
+        f"{counted(every, 'review')}, {len(reviews):,} of {counted(len(users), 'user')}{anew}"
+    )
+    if lost:
+        without = [run.name for run in runs if not run.has_predictions]
+        yield (
+            f"{listed(without)} kept no predictions: users for whom runs scored different reviews "
+            "are left out, although they may have reviews in common"
+        )
+    if part.without:
+        yield f"Left out, as they have no review that all scored: {users_of(part.without)}"
+    if part.lost:
+        left = "are left out" if len(reviews) == len(part.users) else "are of the other users only"
+        yield f"Saved predictions do not give {', '.join(part.lost)}, which {left}"
+
+
+def _caveats(runs: Sequence[Entry]) -> Iterator[str]:
+    """Say what is not certain."""
     published = [run.name for run in runs if not run.has_digests]
     if published:
         yield (
@@ -118,3 +174,14 @@ def _notes(match: Matching, reviews: int, users: int, part: Restricted) -> Itera
             f"Several protocols ({', '.join(names)}), compared on the same reviews; names without "
             f"one: {usual_protocol(runs)}"
         )
+
+
+def _fewest_reviews(runs: Sequence[Entry], users: Sequence[User]) -> str:
+    """Count users, and the reviews of each in the run that scored fewest of them."""
+    fewest = sum(min(run.reviews[user] for run in runs) for user in users)
+    return f"{counted(fewest, 'review')} of {counted(len(users), 'user')}"
+
+
+def users_of(users: Sequence[User]) -> str:
+    """Format some users as part of a sentence."""
+    return f"user{'s' if len(users) > 1 else ''} {listed(users)}"

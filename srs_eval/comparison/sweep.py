@@ -12,7 +12,7 @@ from srs_eval.comparison.answer import terminal
 from srs_eval.comparison.compare import compare, directions
 from srs_eval.comparison.entry import Entry, read_entry, with_own_names
 from srs_eval.comparison.files import HTML, write_files
-from srs_eval.comparison.matching import shared_users
+from srs_eval.comparison.pairing import shared_users
 from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.words import counted
 from srs_eval.errors import SrsEvalError
