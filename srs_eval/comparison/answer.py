@@ -11,6 +11,7 @@ import pandas as pd
 
 from srs_eval.algorithms.algorithm import IN_WORDS, UNKNOWN
 from srs_eval.comparison.entry import MARK
+from srs_eval.comparison.leaderboard import NOISE
 from srs_eval.comparison.remarks import warnings
 from srs_eval.comparison.standings import (
     AVERAGES,
@@ -67,13 +68,17 @@ def _answer(standings: Standings, leader: int, group: Sequence[int]) -> tuple[st
     if runs[leader].rank:
         return f"{name} has the best {score}, but no model here may lead.", ""
     if not rivals:
-        return f"{name}: {score}{_gain(standings, leader)}.", ""
+        noise = "That can be noise." * (board.to_baseline[leader].verdict == NOISE)
+        return f"{name}: {score}{_gain(standings, leader)}.", noise
     close = [n for n in rivals if board.to_best[n].verdict != "worse"]
     others = listed([runs[n].name for n in close], _MOST)
-    doubt = f"Not clearly worse: {others}." if close else "All others are clearly worse."
+    apart = [n for n in group if n not in (leader, *rivals) and not runs[n].facts.sees_truth]
+    every = "All others that may lead" if apart else "All others"
+    doubt = f"Not clearly worse: {others}." if close else f"{every} are clearly worse."
     if runs[leader].facts.algo in AVERAGES:
-        apart = [runs[n].name for n in group if runs[n].rank == 1]
-        but = f"Apart from {listed(apart, _MOST)}, no" if apart else "No"
+        sign = board.rules.sign
+        ahead = [n for n in group if runs[n].rank == 1 and sign * board.to_best[n].difference < 0]
+        but = f"Apart from {listed([runs[n].name for n in ahead], _MOST)}, no" if ahead else "No"
         return f"{but} model is better than {_average(standings)} ({name}, {score}).", doubt
     said = f"{name} {'leads' if close else 'predicts best'}: {score}{_gain(standings, leader)}."
     if base not in close:
@@ -134,7 +139,7 @@ def table(standings: Standings, *, most: int = 999) -> Table:
         return Table([], [])
     names = {run.name: run for run in standings.paired.every_run}
     frame = users_frame(standings)
-    rivals = frame[[not names[name].is_apart for name in frame.run]]
+    rivals = frame[[not names[name].facts.sees_truth for name in frame.run]]
     several, times = len(frame) > 1, rivals.when.nunique() > 1
     rows = []
     for _, row in frame.iterrows():
@@ -174,9 +179,9 @@ def footnotes(standings: Standings) -> list[str]:
         for trait, (mark, text) in TRAITS.items()
         if any(trait in run.traits for run in runs)
     ]
-    if any(run.facts.exceptions for run in runs):
-        cannot = ", and none leads of which some failed" * any(run.rank == 1 for run in runs)
-        legend.append(f"{MARK} not every fit went as planned{cannot}")
+    if any(run.is_odd for run in runs):
+        cannot = " (with failed ones it cannot lead)" * any(run.rank == 1 for run in runs)
+        legend.append(f"{MARK} some fits failed, fell back or did not converge{cannot}")
     if "when" in headers:
         legend.append(_MEANING)
     if standings.bias is not None:
@@ -195,9 +200,12 @@ def cautions(standings: Standings) -> Iterator[str]:
     said = ["one user: intervals are over cards and days"] if users == 1 else []
     if 1 < users < ENOUGH_USERS:
         said = [f"only {users} users"]
-    for what, (part, whole) in (coverage.lost if coverage else {}).items():
-        if part > LOUD * whole:
-            said.append(f"{100 * part / whole:.0f} % of the {what} left out")
+    shares = [
+        f"{100 * part / whole:.0f} % of the {what}"
+        for what, (part, whole) in (coverage.lost if coverage else {}).items()
+        if part > LOUD * whole
+    ]
+    said += [f"{' and '.join(shares)} left out"] if shares else []
     failed = [
         f"{run.name} {run.facts.failed:,} of {run.facts.fits:,}" for run in runs if run.rank == 1
     ]

@@ -67,8 +67,13 @@ class Entry:
     def marks(self) -> str:
         """Marks for traits of the model and for irregular fits, behind a blank."""
         marks = "".join(TRAITS[trait][0] for trait in self.traits)
-        marks += MARK if self.facts.exceptions else ""
+        marks += MARK if self.is_odd else ""
         return marks and f" {marks}"
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether some fit failed, fell back or did not converge; skipped ones have a reason."""
+        return self.facts.failed + self.facts.fallback + self.facts.not_converged > 0
 
     @property
     def marked(self) -> str:
