@@ -14,6 +14,7 @@ import torch
 from invented import log_of_all_histories
 from trial import REVIEWS, TASK, fitted
 
+from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
 from srs_eval.algorithms.neural.fitting import recency_weights, squared_distance
 from srs_eval.algorithms.neural.network import (
@@ -31,10 +32,12 @@ from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished, PublishedLst
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
+from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.protocol.validation import Validation
 
 FILE = Path(__file__).parents[2] / "golden/predictions.json"
 GOLDEN = json.loads(FILE.read_text())
@@ -260,6 +263,20 @@ def test_only_drawn_weights_depend_on_random_numbers():
         assert (one == other) == alike
     options = ({}, {"hidden": 4}, {"weights": None})
     assert [Lstm(**given).pretrained for given in options] == [True, False, False]
+
+
+@pytest.mark.slow
+def test_from_drawn_weights_a_fit_does_not_learn_a_short_log_by_heart():
+    source, losses = SyntheticUsers(users=16, seed=7, max_reviews=6000), []
+    for user in source.users():
+        task = Validation(SrsBenchmark())(source.read(user), same_day=True)
+        (fold,) = task.folds
+        for algorithm in (Lstm(weights=None), Average(prior=0.5)):
+            model = algorithm.fit(task.reviews, fold.train, np.random.default_rng(1))
+            p = model.predict(task.reviews, fold.test)
+            losses.append(metric_functions.log_loss(p, task.reviews.recalled[fold.test]))
+    drawn, average = np.reshape(losses, (-1, 2)).mean(axis=0)
+    assert drawn < average + 0.01
 
 
 DAYS = SrsBenchmark()(REVIEWS, same_day=False).reviews
