@@ -1,4 +1,4 @@
-"""Count how often 99 % intervals hold the true mean, and print the table of docs/intervals.md.
+"""Count how often 99 % intervals hold the true mean: a table of benchmarks/README.md.
 
     python benchmarks/interval_coverage.py                        simulated users
     python benchmarks/interval_coverage.py RESULTS.parquet        published users as well
@@ -132,7 +132,7 @@ def _held(missed: FloatArray) -> str:
     return f"{100 * (1 - missed.sum()):.1f}"
 
 
-@benchmark("coverage", "docs/intervals.md")
+@benchmark("coverage")
 def main(results: Path | None = None, samples: int = 5_000) -> str:
     """Return the table, and how exact it is."""
     found = {}

@@ -1,4 +1,4 @@
-"""Compute how often ranges of next intervals hold the true ones: the table of docs/intervals.md.
+"""Compute how often ranges of next intervals hold the true ones: see benchmarks/README.md.
 
     python benchmarks/interval_ranges.py [LOGS]          100 simulated logs for each row by default
 

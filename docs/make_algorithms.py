@@ -1,4 +1,4 @@
-"""Write docs/algorithms.md from what the algorithms and their option files say of themselves.
+"""Write the table of docs/algorithms.md from what the algorithms and their options say.
 
     python docs/make_algorithms.py
 
@@ -25,39 +25,7 @@ from srs_eval.runs.config import composed
 
 PAGE = Path(__file__).with_name("algorithms.md")
 OPTIONS = Path(__file__).parents[1] / "conf" / "algo"
-
-INTRODUCTION = """\
-# Algorithms
-
-Every option of `algo=`. Its name leads to its class, which says from where the algorithm is, its
-formulas and its options; those that are set are in its file in [conf/algo](../conf/algo). How
-models are fitted is in [method.md](method.md#how-models-are-fitted), how to add one in
-[plugins.md](plugins.md). `python docs/make_algorithms.py` makes this page from the classes.
-
-The published log loss is that of the public benchmark without same-day reviews, a mean over its
-users; the class says of what exactly. It cannot be compared with numbers on other logs.
-
-*predicts*: when a prediction is made, at the card's previous review, the day before, or at the
-review ([method.md](method.md#when-a-prediction-is-made)). Scores of different times are not
-comparable.
-
-A network that starts from drawn weights has only ever seen one person, which is another thing than
-a published row of pretrained ones.
-
-All of them at once, each with the options of its file, and one leaderboard:
-
-    python -m srs_eval -m 'algo=glob(*,exclude=[oracle,recorded,fsrs_rs])' \\
-        data=anki data.path=my.colpkg
-
-`oracle` needs simulated users, `recorded` predictions of an app, and `fsrs_rs` a
-package of its own.
-Before the last job ends, `python -m srs_eval.compare FOLDER` ranks those that are done. For many
-users, `experiment=leaderboard` lists 27 that need no PyTorch, and writes a report.
-"""
-MARKS = """\
-† can start from weights trained on others ([lstm_start](../experiments/lstm_start/pretrain.py)).
-‡ knows the truth of simulated users: an upper bound.
-"""
+BETWEEN = re.compile(r"(<!-- table -->\n\n).*?(\n\n<!-- /table -->)", re.S)
 
 _READS = re.compile(r"(?:\bReads|\b(?:network|encoder) reads),? (.+?)(?:;|\. |\.$)")
 _COUNT = re.compile(r"(?:(\d[\d,]*)|\b(no)) parameters?\b")
@@ -216,9 +184,9 @@ def classes() -> str:
 
 
 def page() -> str:
-    """Return the whole page."""
-    parts = [INTRODUCTION.strip(), table(options()), MARKS.strip().replace("\n", "  \n")]
-    return "\n\n".join(parts) + "\n"
+    """Return the whole page: what stands there, with the table made anew."""
+    text = PAGE.read_text(encoding="utf-8")
+    return BETWEEN.sub(lambda found: found[1] + table(options()) + found[2], text)
 
 
 if __name__ == "__main__":

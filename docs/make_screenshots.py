@@ -3,7 +3,7 @@
     python docs/make_screenshots.py sqlite:///mlflow.db srs_eval pictures [verdict/report.html]
 
 starts the UI on a free port, opens its pages in a headless Chromium, writes the pictures of
-`PICTURES` into the folder, and ends both programs. Needs a Chromium on the PATH.
+docs/mlflow.md into the folder, and ends both programs. Needs a Chromium on the PATH.
 """
 
 from __future__ import annotations
@@ -30,11 +30,6 @@ from typing import Any, Self
 
 from srs_eval.runs.mlflow_store import view_link
 
-# Files without their ending. There is no model where no run has logged one.
-PICTURES = (
-    *("mlflow_run_list", "mlflow_charts", "mlflow_figures", "mlflow_tables", "mlflow_compare"),
-    *("mlflow_run", "mlflow_run_figure", "mlflow_run_table", "mlflow_model"),
-)
 REPORT = "compare_report"
 COMPARED = 10
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -231,7 +226,6 @@ def take_pictures(uri: str, experiment: str, folder: Path) -> None:
     with mlflow_ui(uri) as address, Browser() as browser:
         experiment_id, runs = _runs_by_log_loss(address, experiment)
         _of_experiment(browser, address, experiment_id, runs[:COMPARED], folder)
-        _of_run(browser, address, experiment_id, runs[0], folder)
         model = _logged_model(address, experiment_id)
         if model is not None:
             place = f"{address}/#/experiments/{experiment_id}/models/{model['info']['model_id']}"
@@ -242,8 +236,8 @@ def take_pictures(uri: str, experiment: str, folder: Path) -> None:
 def take_picture_of_report(report: Path, folder: Path) -> None:
     """Write a picture of the beginning of a report into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    with Browser(width=1200, height=2200) as browser:
-        browser.open(report.resolve().as_uri(), "Leaderboards")
+    with Browser() as browser:
+        browser.open(report.resolve().as_uri(), "to best")
         browser.picture(folder / f"{REPORT}.png")
 
 
@@ -263,19 +257,6 @@ def _of_experiment(
     query = urllib.parse.urlencode({"runs": ids, "experiments": json.dumps([experiment_id])})
     browser.open(f"{address}/#/compare-runs?{query}&{MENUS}", *names[:2])
     browser.picture(folder / "mlflow_compare.png")
-
-
-def _of_run(
-    browser: Browser, address: str, experiment_id: str, run: dict[str, Any], folder: Path
-) -> None:
-    """Save screenshots of one run: its page, a figure, a table."""
-    name = run["info"]["run_name"]
-    place = f"{address}/#/experiments/{experiment_id}/runs/{run['info']['run_id']}"
-    browser.open(f"{place}?{MENUS}", name)
-    browser.picture(folder / "mlflow_run.png")
-    for file, artifact in (("figure", "calibration.svg"), ("table", "tables/metrics.json")):
-        browser.open(f"{place}/artifacts/{artifact}?{MENUS}", name)
-        browser.picture(folder / f"mlflow_run_{file}.png")
 
 
 def _answers(address: str) -> bool:

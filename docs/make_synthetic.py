@@ -227,14 +227,6 @@ def gaps_per_year(user: Studied) -> float:
     return float((np.diff(days) > 8).sum() / (days[-1] - days[0] + 1) * 365)
 
 
-def same_deck(user: Studied) -> float:
-    """Share of neighbours on the same day that are of the same deck."""
-    deck, day = user.log.deck, user.log.day
-    if deck is None or len(np.unique(deck)) < 2:
-        return np.nan
-    return float((deck[1:] == deck[:-1])[day[1:] == day[:-1]].mean())
-
-
 def rated(rating: int, *, first: bool) -> Callable[[Studied], float]:
     """Make the share of a rating among first reviews, or among those on later days."""
 
@@ -281,9 +273,7 @@ STATISTICS = [
     Statistic("FSRS-7, log loss by entropy", "0.939 [0.907, 0.960]", relative_loss, 3),
     Statistic("FSRS-7, AUC", "0.699", auc, 3),
     Statistic("residuals, same day: 1 apart", "0.76 [0.34, 1.31]", lag(1)),
-    Statistic("2 apart", "0.58 [0.12, 1.18]", lag(2)),
     Statistic("5 apart", "0.25 [0.04, 0.91]", lag(5)),
-    Statistic("10 apart", "0.13 [-0.13, 0.48]", lag(10)),
     Statistic("20 apart", "0.16", lag(20)),
     Statistic("last of a day and first of the next", "0.14", across_days),
     Statistic("same day, cards introduced next to each other, > 5 apart", "0.86 [0.05, 1.29]",
@@ -295,35 +285,21 @@ STATISTICS = [
               lambda user: float(np.median(_seconds(user.log))), 1),
     Statistic("interquartile range of log time", "1.15",
               lambda user: float(np.diff(np.percentile(_log_seconds(user.log), [25, 75]))[0])),
-    Statistic("share at 60 s", "0.043 [0.013, 0.108]",
-              lambda user: float(np.mean(_seconds(user.log) >= 59.5)), 3),
     Statistic("log time of Again", "+0.46", slower(1)),
-    Statistic("of Hard", "+0.39", slower(2)),
-    Statistic("of Easy", "-0.18", slower(4)),
     Statistic("autocorrelation of log time: 1 apart", "0.24", time_lag(1)),
-    Statistic("5 apart", "0.17", time_lag(5)),
-    Statistic("20 apart", "0.10", time_lag(20)),
     Statistic("variance of log time between cards", "0.22 [0.19, 0.48]", time_of_card),
     Statistic("share of days with study", "0.39 [0.14, 0.69]",
               lambda user: float(len(_study_days(user)) / (user.log.day[-1] + 1))),
-    Statistic("no study the day after a study day", "0.31 [0.12, 0.46]",
-              lambda user: float((np.diff(_study_days(user)) > 1).mean())),
     Statistic("gaps of more than a week per year", "3.6", gaps_per_year, 1),
     Statistic("longest gap, days", "82 [6, 218]",
               lambda user: float(np.diff(_study_days(user)).max() - 1), 0),
     Statistic("reviews on a study day, median", "50",
               lambda user: float(np.median(np.unique(user.log.day, return_counts=True)[1])), 0),
-    Statistic("90 %", "142",
-              lambda user: float(np.percentile(np.unique(user.log.day, return_counts=True)[1],
-                                               90)), 0),
     Statistic("decks", "6 [4, 16]",
               lambda user: 1.0 if user.log.deck is None else float(len(np.unique(user.log.deck))),
               0),
-    Statistic("neighbours of the same deck", "0.97", same_deck),
     Statistic("first review: Again", "0.24", rated(1, first=True)),
-    Statistic("first review: Easy", "0.21", rated(4, first=True)),
     Statistic("later day: Hard", "0.07", rated(2, first=False)),
-    Statistic("later day: Easy", "0.05", rated(4, first=False)),
     Statistic("rows on the same day", "0.23",
               lambda user: float((user.log.elapsed_days == 0).mean())),
     Statistic("interval, median", "5.5", lambda user: float(np.median(_days_apart(user))), 1),

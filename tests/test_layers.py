@@ -98,7 +98,7 @@ def test_nothing_depends_on_the_name_of_an_algorithm():
 
 
 def test_files_and_functions_stay_short_and_no_compiled_code_is_kept_on_disk():
-    """A file has at most 400 lines, a function 60; docs/adr/0010 says where numba would write."""
+    """A file has at most 400 lines, a function 60; docs/decisions.md says why nothing is kept."""
     functions = nodes(ast.FunctionDef)
     long = [(place, f.name) for place, f in functions if f.end_lineno - f.body[0].end_lineno > 60]
     assert long + [place for place, text in TEXTS.items() if text.count("\n") > 400] == []

@@ -96,12 +96,10 @@ def test_examples_of_docstrings_show_what_the_code_returns(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", rest_nightly([1, 0]))
-def test_the_python_of_the_readme_runs(block, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
-    assert len(blocks) == 2
-    words = [sys.executable, "-W", "error", "-c", blocks[block]]
-    done = process(words, cwd=tmp_path)
+@pytest.mark.parametrize("page", rest_nightly(["README.md", "docs/method.md"]))
+def test_the_python_of_the_readme_and_of_the_method_runs(page, tmp_path):
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.S)
+    done = process([sys.executable, "-W", "error", "-c", block], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
