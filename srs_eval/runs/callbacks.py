@@ -116,6 +116,8 @@ def _compared(config: DictConfig) -> bool:
         say(f"\n{each.text or each.problem}")
         has_failed |= bool(each.problem)
     best = _best(folder)
+    if best:
+        say(f"\n{best}")
     pages = [str(each.page) for each in reports if each.page] or [str(folder)]
     say("\n" + "\n".join(f"report   {page}" for page in pages))
     if parent := os.environ.get(PARENT):
@@ -127,8 +129,6 @@ def _compared(config: DictConfig) -> bool:
             reports, folder, parent, best=best, pictures=pictures, against=against
         )
         say(link)
-    if best:
-        say(f"\n{best}")
     return has_failed
 
 
