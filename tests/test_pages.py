@@ -112,7 +112,7 @@ def test_the_leaderboard_of_the_readme_is_what_the_study_prints(tmp_path, capsys
     assert run_here(words.split()) == 0
     printed = capsys.readouterr().out.splitlines()
     (board,) = {publish.published(page) for page in publish.PAGES}
-    assert "log_loss" in board
+    assert "log loss" in board
     board = board.splitlines()
     begin = printed.index(board[0])
     for line, again in zip(board, printed[begin : begin + len(board)], strict=True):

@@ -75,7 +75,7 @@ def _answer(standings: Standings, leader: int, group: Sequence[int]) -> tuple[st
     apart = [n for n in group if n not in (leader, *rivals) and not runs[n].facts.sees_truth]
     every = "All others that may lead" if apart else "All others"
     doubt = f"Not clearly worse: {others}." if close else f"{every} are clearly worse."
-    if runs[leader].facts.algo in AVERAGES:
+    if runs[leader].algo in AVERAGES:
         sign = board.rules.sign
         ahead = [n for n in group if runs[n].rank == 1 and sign * board.to_best[n].difference < 0]
         but = f"Apart from {listed([runs[n].name for n in ahead], _MOST)}, no" if ahead else "No"
@@ -97,7 +97,7 @@ def _gain(standings: Standings, leader: int) -> str:
         return ""
     side = "below" if gap < 0 else "above"
     share = "less than 0.1" if abs(gap) < 0.1 else f"{abs(gap):.{1 if abs(gap) < 10 else 0}f}"
-    whose = _average(standings) if base.facts.algo in AVERAGES else base.name
+    whose = _average(standings) if base.algo in AVERAGES else base.name
     return f", {share} % {side} {whose}"
 
 

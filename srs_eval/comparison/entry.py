@@ -59,6 +59,11 @@ class Entry:
         return not set(self.traits).isdisjoint(_APART)
 
     @property
+    def algo(self) -> str:
+        """Name of the algorithm: of published scores, that of the model."""
+        return self.facts.algo or self.name.lower()
+
+    @property
     def rank(self) -> int:
         """0 if the model may lead, 1 if some of its fits failed, 2 if it is apart."""
         return 2 if self.is_apart else int(self.facts.failed > 0)
@@ -74,11 +79,6 @@ class Entry:
     def is_odd(self) -> bool:
         """Whether some fit failed, fell back or did not converge; skipped ones have a reason."""
         return self.facts.failed + self.facts.fallback + self.facts.not_converged > 0
-
-    @property
-    def marked(self) -> str:
-        """The name with its marks."""
-        return f"{self.name}{self.marks}"
 
     @property
     def has_digests(self) -> bool:

@@ -129,8 +129,11 @@ def _differences(
             yield f"{run.name} did not score {users_of(absent)}"
         if other:
             first = other[0]
-            reviews = [each.get(first) for each in identities]
-            like = every[reviews.index(usual[first])]
+            like = next(
+                run
+                for run, theirs in zip(every, identities, strict=True)
+                if theirs.get(first) == usual[first]
+            )
             yield (
                 f"{run.name} scored other reviews than {like.name} of {users_of(other)}: "
                 f"{run.reviews[first]:,} and {like.reviews[first]:,} of user {first}, by {how}"

@@ -330,7 +330,7 @@ def mean_of(entry: Entry, metric: str, users: Sequence[User]) -> MetricSummary:
 def usual_baseline(runs: Sequence[Entry]) -> int:
     """Return the number of each user's average, or else of the first run that may lead."""
     order = [
-        (run.rank, AVERAGES.index(algo) if (algo := run.facts.algo) in AVERAGES else len(AVERAGES))
+        (run.rank, AVERAGES.index(run.algo) if run.algo in AVERAGES else len(AVERAGES))
         for run in runs
     ]
     return order.index(min(order))
