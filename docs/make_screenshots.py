@@ -31,7 +31,6 @@ from typing import Any, Self
 from srs_eval.runs.mlflow_store import view_link
 
 REPORT = "compare_report"
-COMPARED = 10
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 CHROMIUM_OPTIONS = (
     "--headless",
@@ -52,8 +51,6 @@ os.dup2(int(sys.argv[1]), 3)
 os.dup2(int(sys.argv[2]), 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-# The menus of model training rather than those of language models.
-MENUS = "workflowType=machine_learning"
 # What a visitor has clicked away: the assistant's panel, and the tool bars of the charts.
 TIDY = """
 localStorage.setItem('mlflow.assistant.fab.autoOpenedOnFirstLoad_v1', 'true');
@@ -225,12 +222,7 @@ def take_pictures(uri: str, experiment: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with mlflow_ui(uri) as address, Browser() as browser:
         experiment_id, runs = _runs_by_log_loss(address, experiment)
-        _of_experiment(browser, address, experiment_id, runs[:COMPARED], folder)
-        model = _logged_model(address, experiment_id)
-        if model is not None:
-            place = f"{address}/#/experiments/{experiment_id}/models/{model['info']['model_id']}"
-            browser.open(f"{place}?{MENUS}", model["info"]["name"])
-            browser.picture(folder / "mlflow_model.png")
+        _of_experiment(browser, address, experiment_id, runs, folder)
 
 
 def take_picture_of_report(report: Path, folder: Path) -> None:
@@ -244,19 +236,13 @@ def take_picture_of_report(report: Path, folder: Path) -> None:
 def _of_experiment(
     browser: Browser, address: str, experiment_id: str, runs: list[dict[str, Any]], folder: Path
 ) -> None:
-    """Save screenshots of many runs: a list, and a comparison."""
+    """Save screenshots of many runs: a list, and charts."""
     names = [run["info"]["run_name"] for run in runs]
     for file, mode in (("mlflow_run_list", "TABLE"), ("mlflow_charts", "CHART")):
         browser.open(f"{address}/{view_link(experiment_id, mode=mode)}", *names[:3])
         browser.picture(folder / f"{file}.png")
     browser.scroll_to_section("figures")
     browser.picture(folder / "mlflow_figures.png")
-    browser.open(f"{address}/{view_link(experiment_id, mode='ARTIFACT')}", names[0])
-    browser.picture(folder / "mlflow_tables.png")
-    ids = json.dumps([run["info"]["run_id"] for run in runs])
-    query = urllib.parse.urlencode({"runs": ids, "experiments": json.dumps([experiment_id])})
-    browser.open(f"{address}/#/compare-runs?{query}&{MENUS}", *names[:2])
-    browser.picture(folder / "mlflow_compare.png")
 
 
 def _answers(address: str) -> bool:
@@ -270,29 +256,19 @@ def _answers(address: str) -> bool:
 def _runs_by_log_loss(address: str, experiment: str) -> tuple[str, list[dict[str, Any]]]:
     found = _api(address, "experiments/get-by-name", experiment_name=experiment)
     experiment_id = found["experiment"]["experiment_id"]
-    order = ["metrics.`test/log_loss` ASC"]
-    runs = _search(address, "runs", experiment_id, order_by=order).get("runs", [])
+    body = json.dumps(
+        {"experiment_ids": [experiment_id], "order_by": ["metrics.`test/log_loss` ASC"]}
+    )
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(
+        f"{address}/api/2.0/mlflow/runs/search", body.encode(), headers
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        runs = json.load(answer).get("runs", [])
     scored = [run for run in runs if run["data"].get("metrics")]  # Not those of sweeps
     if not scored:
         raise SystemExit(f"The experiment {experiment} has no runs.")
     return experiment_id, scored
-
-
-def _logged_model(address: str, experiment_id: str) -> dict[str, Any] | None:
-    found = _search(address, "logged-models", experiment_id).get("models", [])
-    return found[0] if found else None
-
-
-def _search(address: str, what: str, experiment_id: str, **more: object) -> dict[str, Any]:
-    body = json.dumps({"experiment_ids": [experiment_id], **more})
-    request = urllib.request.Request(
-        f"{address}/api/2.0/mlflow/{what}/search",
-        body.encode(),
-        {"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found
 
 
 def _api(address: str, path: str, **query: str) -> dict[str, Any]:
