@@ -166,7 +166,7 @@ def test_the_site_is_built_without_a_warning_such_as_of_a_link_that_leads_nowher
     out, env = tmp_path / "site", os.environ | {"PYTHONPATH": str(tmp_path)}
     words = ["-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(out)]
     subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, check=True, env=env)
-    assert len([page for page in out.rglob("*.html") if "_static" not in page.parts]) > 40
+    assert len([page for page in out.rglob("*.html") if "_static" not in page.parts]) > 20
     assert "SM-17" in (out / "docs" / "algorithms.html").read_text("utf-8")
 
 
