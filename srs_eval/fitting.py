@@ -157,10 +157,8 @@ class FittedModels(Shown):
         ------
         ConfigError
             If the model has no forgetting curve, or days are negative or not finite.
-        FitError
-            If there is no model of a user.
-        FitSkipped
-            If the protocol has nothing to score in a log.
+        FitError, FitSkipped
+            As in `predict`.
         """
         asked = np.atleast_1d(np.asarray(days, np.float64))
         if asked.ndim > 1 or not asked.size or not (np.isfinite(asked) & (asked >= 0)).all():
@@ -211,10 +209,8 @@ class FittedModels(Shown):
         ------
         ConfigError
             If the model has no forgetting curve, or an argument is outside its range.
-        FitError
-            If there is no model of a user.
-        FitSkipped
-            If the protocol has nothing to score in a log.
+        FitError, FitSkipped
+            As in `predict`.
         """
         for name, value in (("retention", retention), ("level", level)):
             if not 0 < value < 1:
@@ -234,27 +230,7 @@ class FittedModels(Shown):
         return self._frame(columns, data, options)
 
     def export(self, to: str, *, user: User | None = None) -> HandOver:
-        """Return the parameters of a user as an app reads them.
-
-        Parameters
-        ----------
-        to : {"anki", "py_fsrs", "json"}
-            The app.
-        user : int or str, optional
-            The only user by default.
-
-        Returns
-        -------
-        HandOver
-            Its text is ``str`` of it.
-
-        Raises
-        ------
-        ConfigError
-            If there is no such format or user, or the app cannot read the parameters.
-        FitError
-            If the fit failed or was skipped.
-        """
+        """Return the parameters of a user as an app reads them: see `RunResult.export`."""
         facts = Summary(
             label=self.label,
             algo=self.setup.choices["algo"],

@@ -195,7 +195,7 @@ class RunResult(Shown):
         notes = [
             f"{covered.users.scored:,} of {counted(covered.users.read, 'user')}, "
             f"{covered.reviews.scored:,} of {counted(covered.reviews.read, 'review')} scored; "
-            f"predicted {IN_WORDS[facts.when]}; lo to hi: 99 % over {facts.interval_over}",
+            f"predicted {IN_WORDS[facts.when]}; range: 99 % over {facts.interval_over}",
             *(f"fits: {each}" for each in [facts.exceptions] if each),
             *[each.reason for each in covered.left_out if each.status == "failed"][:1],
             *filter(None, [covered.caution]),
@@ -203,9 +203,10 @@ class RunResult(Shown):
         ]
         known = shown_metrics(metric for metric in full_panel() if metric.name in facts.metrics)
         names = [metric.name for metric in known] or list(facts.metrics)[:FEWEST]
-        table = self.summary.loc[names, ["mean_users", "lo", "hi"]] if facts.users else None
+        shown = {"mean_users": "mean", "lo": "from", "hi": "to"}
+        table = self.summary.loc[names if facts.users else [], [*shown]].rename(columns=shown)
         title = f"{facts.label} on {facts.data}, {facts.protocol}"
-        return title, notes, pd.DataFrame() if table is None else table
+        return title, notes, table
 
     def _figure(self, name: str) -> Figure:
         from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
@@ -247,18 +248,7 @@ class Comparison(Shown):
         return answer.users_frame(self.standings).drop(columns=["run", "weighting"])
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write the files and the report that ``python -m srs_eval.compare`` writes.
-
-        Returns
-        -------
-        list of Path
-            The files.
-
-        Raises
-        ------
-        OSError
-            If the folder cannot be written to.
-        """
+        """Write the files and the report of ``python -m srs_eval.compare``, and return them."""
         return files.write_files(self.standings, Path(folder).expanduser())
 
     def __repr__(self) -> str:
