@@ -125,8 +125,7 @@ class Study:
         logs = source(path, **options)
         users = logs.users()
         if len(users) != 1:
-            names = ", ".join(map(str, users[:3]))
-            raise ConfigError(f"{path} has {len(users)} users ({names}, …): data.users=[NAME]")
+            raise ConfigError(f"{path} has {len(users)} users: name one, as in data.users=[ann]")
         if isinstance(logs, AnkiCollection):
             found = logs.read_with_table(users[0])
             read = OneLog(logs.name, logs.location, found.reviews)
@@ -301,8 +300,7 @@ class Study:
         column: IntArray | None = getattr(self.log, name)
         if column is None:
             return np.full(len(scored), -1)
-        place = np.searchsorted(self.log.row, scored.row)
-        return column[place]
+        return column[np.searchsorted(self.log.row, scored.row)]
 
     def evaluated(self, algorithm: Any) -> Result:
         """Evaluate an algorithm on the collection."""
