@@ -99,12 +99,12 @@ class FittedModels(Shown):
         rows = [dict(enumerate(fit.parameters)) for fit in self._fits]
         return pd.DataFrame(rows, index=pd.Index(self.users, name="user"), dtype=float)
 
-    def predict(self, data: DataLike | Reviews | None = None, **options: Any) -> pd.DataFrame:
+    def predict(self, data: DataLike | None = None, **options: Any) -> pd.DataFrame:
         """Predict each review that the protocol would score or learn from, from those before it.
 
         Parameters
         ----------
-        data : path, table, Source or Reviews, optional
+        data : path, table or Source, optional
             Logs of users that were fitted, read as those they were fitted to; these by default,
             whose outcomes the models have seen, without users whose fit was skipped.
         **options
@@ -137,7 +137,7 @@ class FittedModels(Shown):
         return self._frame(columns, data, options)
 
     def predict_at(
-        self, days: ArrayLike, data: DataLike | Reviews | None = None, **options: Any
+        self, days: ArrayLike, data: DataLike | None = None, **options: Any
     ) -> pd.DataFrame:
         """Predict the recall of each card so many days after its last review.
 
@@ -176,7 +176,7 @@ class FittedModels(Shown):
     def next_intervals(
         self,
         retention: float = 0.9,
-        data: DataLike | Reviews | None = None,
+        data: DataLike | None = None,
         *,
         level: float = LEVEL,
         **options: Any,
@@ -258,7 +258,7 @@ class FittedModels(Shown):
     def _frame(
         self,
         columns: Callable[[Reviews, MemoryModel, Task], _Columns],
-        data: DataLike | Reviews | None,
+        data: DataLike | None,
         options: Mapping[str, Any],
     ) -> pd.DataFrame:
         """Return columns of each log, its model and what the protocol makes of it."""
@@ -282,12 +282,7 @@ class FittedModels(Shown):
             raise ConfigError(f"{self.label} has no forgetting curve (predict_at)")
         return model
 
-    def _logs(
-        self, data: DataLike | Reviews | None, options: Mapping[str, Any]
-    ) -> Iterator[Reviews]:
-        if isinstance(data, Reviews):
-            yield data
-            return
+    def _logs(self, data: DataLike | None, options: Mapping[str, Any]) -> Iterator[Reviews]:
         logs: Source = self.setup.source
         if data is not None:
             of_data = {k: v for k, v in self.options.items() if k not in _ABOUT_USERS}
