@@ -40,10 +40,10 @@ def sentence(standings: Standings) -> str:
 def headline(standings: Standings) -> tuple[str, str]:
     """Return the answer, and what it leaves open."""
     if standings.is_too_small:
-        forgotten, least = standings.forgotten, FEWEST_OF_A_KIND
-        count = "" if forgotten is None else f", {forgotten:,} forgotten"
+        (scored, forgotten, recalled), least = standings.answers, FEWEST_OF_A_KIND
+        count = f", {forgotten:,} forgotten" if forgotten + recalled == scored else ""
         return (
-            f"Too few answers to tell: {int(standings.reviews.sum()):,} scored{count}.",
+            f"Too few answers to tell: {scored:,} scored{count}.",
             f"It takes {FEWEST_REVIEWS} scored, {least} of them forgotten and {least} recalled.",
         )
     if not standings.leaders:

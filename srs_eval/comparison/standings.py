@@ -137,23 +137,18 @@ class Standings:
         return superiority_matrix(self.scores, sign=_SIGN[self.better])
 
     @property
+    def answers(self) -> tuple[int, float, float]:
+        """Scored reviews, and at most so many forgotten and recalled: infinity where not known."""
+        known = [run.facts for run in self.runs if run.run is not None]
+        forgotten = min((each.forgotten for each in known), default=math.inf)
+        recalled = min((each.reviews - each.forgotten for each in known), default=math.inf)
+        return int(self.reviews.sum()), forgotten, recalled
+
+    @property
     def is_too_small(self) -> bool:
         """Whether there are too few answers of either kind to say anything."""
-        return int(self.reviews.sum()) < FEWEST_REVIEWS or self.rarer < FEWEST_OF_A_KIND
-
-    @property
-    def forgotten(self) -> int | None:
-        """Scored reviews that were forgotten, as far as a run says it of these users."""
-        known = [run.facts for run in self.runs if run.run is not None]
-        whole = [each for each in known if each.reviews == self.reviews.sum()]
-        return whole[0].forgotten if whole else None
-
-    @property
-    def rarer(self) -> float:
-        """The number of the rarer answers, forgotten or recalled, at most."""
-        known = [run.facts for run in self.runs if run.run is not None]
-        both = [min(each.forgotten, each.reviews - each.forgotten) for each in known]
-        return min(both, default=math.inf)
+        scored, *kinds = self.answers
+        return scored < FEWEST_REVIEWS or min(kinds) < FEWEST_OF_A_KIND
 
     @cached_property
     def bias(self) -> tuple[str, tuple[MetricSummary, ...]] | None:

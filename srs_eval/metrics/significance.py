@@ -67,22 +67,12 @@ class SignTest(NamedTuple):
     tied: int
 
     @property
-    def share(self) -> float:
-        """Share of better users among those without a tie; NaN if there are none."""
-        differ = self.better + self.worse
-        return self.better / differ if differ else math.nan
-
-    @property
     def p_value(self) -> float:
         """Two-sided exact p-value of a true share of 1/2; NaN without users."""
         differ = self.better + self.worse
         if not differ:
             return 1.0 if self.tied else math.nan
         return min(1.0, 2 * float(bdtr(min(self.better, self.worse), differ, 0.5)))
-
-    def mirrored(self) -> SignTest:
-        """Return the counts of the other model against this one."""
-        return SignTest(self.worse, self.better, self.tied)
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Compute the interval of the share; NaN if there are only ties.

@@ -53,7 +53,7 @@ def run_text(run: Run, panel: Panel, seconds: float) -> str:
     """Return the result of one run: a sentence, a table, and what they rest on."""
     facts, covered = run.facts, run.facts.coverage
     fits = f"fits: {facts.exceptions}" if facts.exceptions else f"{facts.fits:,} fits"
-    body = ["", table(facts, panel), ""] if facts.users and not facts.too_few else []
+    body = ["", table(facts, panel)] if facts.users and not facts.too_few else []
     lines = [
         _sentence(facts),
         *body,
