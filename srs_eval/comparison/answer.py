@@ -51,11 +51,12 @@ def headline(standings: Standings) -> tuple[str, str]:
     groups = [(n, group) for n, group in standings.board.groups.items() if n >= 0]
     answers = [_answer(standings, leader, group) for leader, group in groups]
     if len(groups) > 1:
-        parts = []
-        for (leader, _), (said, doubt) in zip(groups, answers, strict=True):
+        for place, (leader, _) in enumerate(groups):
+            said, doubt = answers[place]
             said = re.sub("^(No|Apart) ", lambda word: word[0].lower(), said)
-            parts.append(f"Predicted {IN_WORDS[standings.runs[leader].when]}, {said} {doubt}")
-        return parts[0].strip(), " ".join(parts[1:]).strip()
+            answers[place] = f"Predicted {IN_WORDS[standings.runs[leader].when]}, {said}", doubt
+        (said, doubt), *others = answers
+        return said, " ".join(filter(None, [doubt, *(text for each in others for text in each)]))
     return answers[0]
 
 
