@@ -160,7 +160,7 @@ class Answer:
     def _doubts(self) -> Iterator[str]:
         study, advice = self.study, self.advice
         count, verb = _NUMBERS * len(self.lists), "is" if self.limited == 1 else "are"
-        limits = f"{self.limited} of {count} {verb} at a limit"
+        limits = f"{self.limited} of {count} parameters {verb} at a limit"
         is_flat = self.takes_new and study.constant.kind not in ("better", "unknown")
         if is_flat:
             than = "worse" if study.constant.kind == "worse" else "not clearly better"

@@ -187,7 +187,7 @@ CLEAR = Advice("paste", Belief.of(change_of("better"), None), None, 3666)
     [
         ("better", DEFAULTS, 300.0, None, ""),
         ("better", DEFAULTS, 900.0, 365, ""),
-        ("better", AT_LIMIT, 300.0, 365, "1 of 21 is at a limit"),
+        ("better", AT_LIMIT, 300.0, 365, "1 of 21 parameters is at a limit"),
         ("noise", DEFAULTS, 300.0, 365, "not clearly better than always guessing your average"),
         ("noise", DEFAULTS, 100.0, None, "do not trust long intervals"),
         ("worse", DEFAULTS, 300.0, 365, "re worse than always guessing your average"),
