@@ -19,7 +19,7 @@ from srs_eval.comparison.words import counted
 from srs_eval.data.cards import with_next_reviews
 from srs_eval.data.reviews import IntArray, Reviews, Source, User, Vector
 from srs_eval.errors import ConfigError, FitError
-from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser, FitToEverything
+from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser
 from srs_eval.evaluation.fits import Fit
 from srs_eval.exports.fitted import RunFits
 from srs_eval.exports.formats import HandOver, exported
@@ -333,7 +333,7 @@ def fit(
     one = EvaluateUser(setup.source, setup.algorithm, setup.protocol, seed=seed, curves=0)
     with bar(on=progress)(total=len(users)) as shown:
         tick = partial(shown.update, 1)
-        done = compute_with(workers).map(FitToEverything(one), users, tick, math.inf)
+        done = compute_with(workers).map(one.fit_to_everything, users, tick, math.inf)
         results = [_lost(*each) if isinstance(each, Lost) else each for each in done]
     by_user = {fitted.fit.user: fitted for fitted in results}
     return FittedModels({user: by_user[user] for user in users}, setup, data, options)

@@ -98,19 +98,6 @@ class FittedUser:
 
 
 @dataclass(frozen=True, slots=True)
-class FitToEverything:
-    """`EvaluateUser.fit_to_everything` as work for processes."""
-
-    evaluation: EvaluateUser
-
-    def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> FittedUser:
-        """Fit one user, and call `tick`."""
-        fitted = self.evaluation.fit_to_everything(user)
-        tick()
-        return fitted
-
-
-@dataclass(frozen=True, slots=True)
 class EvaluateUser:
     """The loop above for one user; a value, so that worker processes can be sent it."""
 
@@ -154,24 +141,22 @@ class EvaluateUser:
                 tick()
         return UserEvaluation(user, tuple(fits), concatenate(parts), facts)
 
-    def fit_to_everything(self, user: User) -> FittedUser:
+    def fit_to_everything(self, user: User, tick: Callable[[], None] = lambda: None) -> FittedUser:
         """Fit one user once, to every review that the protocol scores or learns from."""
-        task, model = None, None
+        task, fitted = None, None
         with _Attempt(Fit(user, -1, "ok")) as attempt:
             task = self.protocol(self.source.read(user), same_day=self.algorithm.same_day)
-        if task is None:
-            return FittedUser(attempt.fit)
-        rows = used_rows(task.folds)
-        fold = Fold(task.folds[-1].number + 1, rows, rows[:0])
-        cuts = _Cuts(task, self.algorithm)
-        with _Attempt(Fit(user, fold.number, "ok", n_train=len(rows))) as attempt:
-            with _thread_pools(len(sys.modules)).limit(limits=1):
-                model = self._model(task, fold, cuts, None, attempt)
-            attempt.took_until_now()
-            attempt.fit = _with_what_was_learned(attempt.fit, model)
-        if model is None or not attempt.fit.predicts:
-            return FittedUser(attempt.fit)
-        return FittedUser(attempt.fit, model, task.reviews, rows)
+        if task is not None:
+            rows = used_rows(task.folds)
+            fold = Fold(task.folds[-1].number + 1, rows, rows[:0])
+            with _Attempt(Fit(user, fold.number, "ok", n_train=len(rows))) as attempt:
+                with _thread_pools(len(sys.modules)).limit(limits=1):
+                    model = self._model(task, fold, _Cuts(task, self.algorithm), None, attempt)
+                attempt.took_until_now()
+                attempt.fit = _with_what_was_learned(attempt.fit, model)
+                fitted = FittedUser(attempt.fit, model, task.reviews, rows)
+        tick()
+        return fitted or FittedUser(attempt.fit)
 
     def _fold(
         self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
@@ -364,10 +349,7 @@ def _check_probabilities(
     """Raise `FitError` unless there is a probability for each of `rows`."""
     where = f"user {task.reviews.user}, fold {fold.number}"
     if p.shape != shape:
-        same_day = len(rows) - np.count_nonzero(task.reviews.elapsed_days[rows])
-        are_left_out = same_day > 0 and p.shape[:1] == (len(rows) - same_day,)
-        hint = f"; {same_day} of these rows are same-day reviews" if are_left_out else ""
-        raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}{hint}")
+        raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}")
     if p.dtype not in (np.float32, np.float64):
         raise FitError(f"{where}: {what} are {p.dtype}; return float32 or float64")
     outside = ~((p >= 0) & (p <= 1))

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
@@ -47,8 +48,6 @@ class FitLimits:
     # Whether to write a line to standard error when a fit has run for 30 seconds, a minute, two
     # minutes, and so on
     report: bool = False
-    # Whether to stop the evaluation if all fits of the first users fail alike
-    fail_fast: bool = False
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not 0 < self.timeout <= threading.TIMEOUT_MAX:
@@ -69,7 +68,7 @@ class FitLimits:
         """
         began = time.monotonic()
         if self.report:
-            _reporter.begin(f"user {user}, fold {fold}", began)
+            _Reporter.begin(f"user {user}, fold {fold}", began)
         try:
             with _alarm(self.timeout):
                 yield
@@ -79,7 +78,7 @@ class FitLimits:
             _spoiled.set()
             raise
         finally:
-            _reporter.end()
+            _Reporter.fit = None
 
 
 NO_LIMITS = FitLimits()
@@ -136,68 +135,35 @@ def _can_interrupt() -> bool:
     return is_main and hasattr(signal, "setitimer")
 
 
-class _Reporter:
-    """Writes lines on the running fit of this process, from a thread of its own."""
+class _Reporter(threading.Thread):
+    """Writes lines on the running fit of this process."""
 
-    def __init__(self) -> None:
-        # Name of the fit, and when it began: on the clock, and in CPU time of this process
-        self._running: tuple[str, float, float] | None = None
-        self._thread: threading.Thread | None = None
+    fit: ClassVar[tuple[str, float] | None] = None  # Its name, and when it began
+    thread: ClassVar[_Reporter | None] = None
 
-    def begin(self, name: str, began: float) -> None:
+    @classmethod
+    def begin(cls, name: str, began: float) -> None:
         """Follow a fit."""
-        self._running = name, began, time.process_time()
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._look, daemon=True)
-            self._thread.start()
+        cls.fit = name, began
+        if cls.thread is None or not cls.thread.is_alive():  # as in a process that was forked
+            cls.thread = cls(daemon=True)
+            cls.thread.start()
 
-    def end(self) -> None:
-        """Follow no fit."""
-        self._running = None
-
-    def _look(self) -> None:
-        seen, due = None, _FIRST_REPORT
+    def run(self) -> None:
+        """Write a line when a fit has run for 30 seconds, and each time that this has doubled."""
+        last, due = None, _FIRST_REPORT
         while True:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
-            running = self._running
-            if running is None:
+            fit = self.fit
+            if fit is None:
                 continue
-            if running != seen:
-                seen, due = running, _FIRST_REPORT
-            name, began, began_work = running
+            if fit != last:
+                last, due = fit, _FIRST_REPORT
+            name, began = fit
             seconds = time.monotonic() - began
             if seconds >= due:
                 due *= 2
-                worked = time.process_time() - began_work
-                _write(f"srs_eval: {name}: {_in_words(seconds, worked)}")
-
-
-def _write(line: str) -> None:
-    """Write a line to standard error, in place of a progress bar if there is one."""
-    clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
-    sys.stderr.write(f"{clear}{line}\n")
-    sys.stderr.flush()
-
-
-def _in_words(seconds: float, worked: float) -> str:
-    """Return how long a fit has run, and for how much of it this process had a processor.
-
-    >>> _in_words(242.0, 11.0), _in_words(61.0, 115.0)
-    ('fitting for 4 min, 11 s of CPU time', 'fitting for 1 min, 1 min of CPU time')
-    """
-    return f"fitting for {_duration(seconds)}, {_duration(worked)} of CPU time"
-
-
-def _duration(seconds: float) -> str:
-    """Format seconds.
-
-    >>> _duration(31.2), _duration(7300)
-    ('31 s', '2 h 1 min')
-    """
-    minutes = int(seconds) // 60
-    if not minutes:
-        return f"{seconds:.0f} s"
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-
-
-_reporter = _Reporter()
+                # in place of a progress bar if there is one
+                clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
+                sys.stderr.write(f"{clear}srs_eval: {name}: fitting for {seconds / 60:.1f} min\n")
+                sys.stderr.flush()

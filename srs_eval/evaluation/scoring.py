@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srs_eval.data.reviews import FloatArray, IntArray, User
+from srs_eval.data.reviews import IntArray, User
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
 from srs_eval.metrics.bootstrap import GROUPS, single_user_intervals
@@ -96,23 +96,19 @@ class OverUsers:
 
 def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
     """Score what was predicted for one user; nothing is fitted again."""
-    predictions = evaluation.predictions
-    reviews, rows, values = 0, "", (math.nan,) * len(panel.names)
-    forgotten = 0
-    if predictions is not None and all(fit.predicts for fit in evaluation.fits):
-        values = tuple(panel.score(predictions).values())
-        rows = rows_fingerprint(predictions)
-        reviews = len(predictions)
-        forgotten = reviews - int(np.count_nonzero(predictions.recalled))
+    p, fits = evaluation.predictions, evaluation.fits
+    if p is None or not all(fit.predicts for fit in fits):
+        values = (math.nan,) * len(panel.names)
+        return ScoredUser(evaluation.user, fits, evaluation.log, 0, "", values, p)
     return ScoredUser(
-        evaluation.user,
-        evaluation.fits,
-        evaluation.log,
-        reviews,
-        rows,
-        values,
-        predictions,
-        forgotten,
+        user=evaluation.user,
+        fits=fits,
+        log=evaluation.log,
+        reviews=len(p),
+        rows=rows_fingerprint(p),
+        values=tuple(panel.score(p).values()),
+        predictions=p,
+        forgotten=len(p) - int(np.count_nonzero(p.recalled)),
     )
 
 
@@ -130,74 +126,36 @@ def summarise_users(
     by these sums instead of predictions, but for metrics that need all rows.
     """
     complete = np.array([rows != "" for rows in scores.rows], bool)
-    values, reviews = scores.values, scores.reviews
-    together = _Together(dict.fromkeys(panel.names, math.nan))
-    if complete.any():
-        if not complete.all():
-            values, reviews = values[complete], reviews[complete]
-        is_alone = len(complete) == 1
-        together = _together(values, reviews, panel, of_users, sums, is_alone=is_alone)
-    over = "users" if together.of_single_user is None else "cards and days"
-    if together.are_grouped:
-        over = f"users (of pooled scores: {GROUPS:,} groups of users)"
+    values, reviews = scores.values[complete], scores.reviews[complete]
+    score: Mapping[str, float] = dict.fromkeys(panel.names, math.nan)
+    intervals: Mapping[str, Interval] = {}
+    of_single_user: Mapping[str, Interval] | None = None
+    thresholds: Sequence[Mapping[str, float]] = ()
+    over = "users"
+    if len(values) == 1:
+        user = next(iter(of_users()))
+        tally = panel.tally(user)
+        score = dict(zip(panel.names, values[0].tolist(), strict=True))
+        thresholds = () if tally is None else threshold_rows(tally, panel.biases)
+        # Of what is left of several users, cards and days are not resampled: it would look more
+        # certain than the failure of the others allows.
+        if len(complete) == 1:
+            over, of_single_user = "cards and days", single_user_intervals(panel, user)
+    elif panel.pooled and len(values):
+        pooled = pool(sums() if sums else PooledSums(panel, of_users()))
+        score, intervals, thresholds = pooled.scores, pooled.intervals, pooled.thresholds
+        if pooled.are_grouped:
+            over = f"users (of pooled scores: {GROUPS:,} groups of users)"
+    elif len(values):
+        means = zip(panel, reviews @ values / reviews.sum(), strict=True)
+        score = {metric.name: float(mean) for metric, mean in means if metric.is_mean}
     metrics = summarise(
         scores.names,
         values,
         reviews,
-        together.scores,
-        pooled_intervals=together.intervals,
-        single_user=together.of_single_user,
+        score,
+        pooled_intervals=intervals,
+        single_user=of_single_user,
         bounds={metric.name: metric.bounds for metric in panel},
     )
-    return OverUsers(scores, metrics, over, together.thresholds)
-
-
-@dataclass(frozen=True, slots=True)
-class _Together:
-    """What is known of the reviews of all complete users together."""
-
-    scores: Mapping[str, float]
-    intervals: Mapping[str, Interval] = field(default_factory=dict)
-    of_single_user: Mapping[str, Interval] | None = None
-    are_grouped: bool = False
-    thresholds: tuple[Mapping[str, float], ...] = ()
-
-
-def _together(
-    values: FloatArray,
-    reviews: IntArray,
-    panel: Panel,
-    of_users: OfUsers,
-    sums: Callable[[], PooledSums] | None,
-    *,
-    is_alone: bool,
-) -> _Together:
-    """Score all reviews of complete users together, as far as the panel wants it.
-
-    A single user's cards and days are resampled instead; where that user is what is left of
-    several, nothing is: it would look more certain than the failure of the others allows.
-    """
-    if len(values) == 1:
-        user = next(iter(of_users()))
-        tally = panel.tally(user)
-        return _Together(
-            dict(zip(panel.names, values[0].tolist(), strict=True)),
-            of_single_user=single_user_intervals(panel, user) if is_alone else None,
-            thresholds=() if tally is None else threshold_rows(tally, panel.biases),
-        )
-    if panel.pooled:
-        pooled = pool(sums() if sums else PooledSums(panel, of_users()))
-        return _Together(
-            pooled.scores,
-            pooled.intervals,
-            are_grouped=pooled.are_grouped,
-            thresholds=pooled.thresholds,
-        )
-    weighted = reviews @ values / reviews.sum()
-    return _Together(
-        {
-            metric.name: float(mean)
-            for metric, mean in zip(panel, weighted, strict=True)
-            if metric.is_mean
-        }
-    )
+    return OverUsers(scores, metrics, over, tuple(thresholds))
