@@ -44,7 +44,7 @@ def ours(columns: Columns) -> dict[str, float]:
     from srs_eval import score
 
     columns = {name: column for name, column in columns.items() if name != "user"}
-    return score(**columns).to_dict()
+    return dict(score(**columns))
 
 
 def the_same_part(columns: Columns) -> dict[str, float]:
@@ -57,14 +57,14 @@ def the_same_part(columns: Columns) -> dict[str, float]:
 
     confusion = [m for m in threshold_metrics(THRESHOLDS) if m.name.startswith("confusion_tpr")]
     scores = [log_loss, normalized_entropy, brier, auc, mbe, smece, *confusion]
-    return score(columns["p"], columns["recalled"], panel=Panel(scores)).to_dict()
+    return dict(score(columns["p"], columns["recalled"], panel=Panel(scores)))
 
 
 def ours_with_intervals(columns: Columns) -> dict[str, float]:
     """Compute the default panel with intervals from resampling 10,000 users."""
     from srs_eval import score
 
-    return score(**columns, resamples=RESAMPLES).to_dict()
+    return dict(score(**columns, resamples=RESAMPLES))
 
 
 def theirs(columns: Columns) -> dict[str, float]:

@@ -196,9 +196,24 @@ class EvaluateUser:
 
     def _predict(self, model: MemoryModel, task: Task, fold: Fold, cuts: _Cuts) -> Predictions:
         """Predict the reviews that are tested; what comes later is not there to be seen."""
-        p = _whole(model.predict(cuts.after(fold.test), fold.test.copy()))
-        _check_probabilities("predictions", p, (len(fold.test),), task, fold, fold.test)
-        return _predictions(task, fold, p)
+        rows, reviews = fold.test, task.reviews
+        p = _whole(model.predict(cuts.after(rows), rows.copy()))
+        _check_probabilities("predictions", p, (len(rows),), task, fold, rows)
+        return Predictions(
+            users=(reviews.user,),
+            user=np.zeros(len(rows), np.int64),
+            fold=np.full(len(rows), fold.number),
+            row=task.log_row[rows],
+            card=reviews.card[rows],
+            p=p,
+            recalled=reviews.recalled[rows],
+            day=reviews.day[rows],
+            elapsed_days=np.maximum(reviews.elapsed_days[rows], 0).astype(np.float64),
+            nth_review=task.nth_review[rows],
+            lapses=task.lapses[rows],
+            last_rating=None if task.last_rating is None else task.last_rating[rows],
+            recalls=None if task.recalls is None else task.recalls[rows],
+        )
 
     def _rng(self, user: User, fold: Fold, *purpose: int) -> np.random.Generator:
         seeds = (self.seed, zlib.crc32(str(user).encode()), fold.number, *purpose)
@@ -360,22 +375,3 @@ def _check_probabilities(
             f"{where}: {outside.sum()} of {p.size} {what} are no probabilities, "
             f"the first {p[first]} at review {row + 1} of the log"
         )
-
-
-def _predictions(task: Task, fold: Fold, p: FloatArray) -> Predictions:
-    rows, reviews = fold.test, task.reviews
-    return Predictions(
-        users=(reviews.user,),
-        user=np.zeros(len(rows), np.int64),
-        fold=np.full(len(rows), fold.number),
-        row=task.log_row[rows],
-        card=reviews.card[rows],
-        p=p,
-        recalled=reviews.recalled[rows],
-        day=reviews.day[rows],
-        elapsed_days=np.maximum(reviews.elapsed_days[rows], 0).astype(np.float64),
-        nth_review=task.nth_review[rows],
-        lapses=task.lapses[rows],
-        last_rating=None if task.last_rating is None else task.last_rating[rows],
-        recalls=None if task.recalls is None else task.recalls[rows],
-    )

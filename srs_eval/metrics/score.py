@@ -60,10 +60,6 @@ class PanelResult(dict[str, float]):
         # Names of the scores that are printed, those that a run prints too; `to_frame` has all
         self.shown = tuple(names if shown is None else shown)
 
-    def to_dict(self) -> dict[str, float]:
-        """Return a plain dictionary of the scores."""
-        return dict(self)
-
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame: a row per score, with ``score``, ``lo``, ``hi``, ``better``."""
         import pandas as pd  # heavy, and rarely needed

@@ -10,7 +10,6 @@ from types import MappingProxyType
 import numpy as np
 
 from srs_eval.data.reviews import FloatArray, IntArray
-from srs_eval.errors import ScoreError
 from srs_eval.metrics.means import effective_users, mean_of_users
 from srs_eval.metrics.metric import UNBOUNDED
 
@@ -55,7 +54,6 @@ def summarise(
     are the scored reviews of each user. `pooled` has each metric on all predictions together, and
     `pooled_intervals` their (lo, hi). `single_user` has the intervals if there is only one user:
     see `single_user_intervals`. `bounds` are the range of each metric, without limits by default.
-    Raise `ScoreError` if the shapes do not fit together.
 
     >>> import numpy as np
     >>> scores = np.array([[0.3], [0.5]])
@@ -63,11 +61,6 @@ def summarise(
     >>> round(row["log_loss"].mean_users, 6), round(row["log_loss"].mean_reviews, 6)
     (0.4, 0.35)
     """
-    if scores.shape != (len(n_reviews), len(names)):
-        raise ScoreError(
-            f"scores have shape {scores.shape}, expected ({len(n_reviews)}, {len(names)}): "
-            "one row for each user and one column for each metric"
-        )
     summaries = {}
     for name, column in zip(names, np.asarray(scores, np.float64).T, strict=True):
         defined = ~np.isnan(column)

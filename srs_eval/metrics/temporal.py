@@ -8,24 +8,13 @@ predicts the same at both, so flat pairs are violations too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
+from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.predictions import Curves, Predictions
 
-Kind = Literal["violation", "strict", "flat"]
-# Whether pairs of times violate the expectation: rise of recall [n, k], and the difference that
-# counts as none. NaN never does.
-VIOLATIONS: Mapping[Kind, Callable[[FloatArray, float], BoolArray]] = {
-    "violation": lambda rise, none: rise >= -none,
-    "strict": lambda rise, none: rise > none,
-    "flat": lambda rise, none: np.abs(rise) <= none,
-}
 # Tolerance for rounding, for curves in double and in lower precision.
 FINE, COARSE = 1e-9, 1e-6
 
@@ -50,25 +39,25 @@ def sample_elapsed(elapsed_days: ArrayLike, *, k: int = 16) -> tuple[FloatArray,
     return times, counts / max(1, counts.sum())
 
 
-def temporal_rates(curves: Curves, kind: Kind = "violation") -> FloatArray:
-    """Share of the pairs of times at which each curve violates the expectation [n].
+def temporal_rates(curves: Curves) -> FloatArray:
+    """Shares of the pairs of times at which recall rises, and stays, along each curve [2, n].
 
-    Kinds are ``strict``: recall rises; ``flat``: it stays; ``violation``: either. Differences
-    up to 1e-9 in float64, and 1e-6 below it, count as none. NaN for a curve at fewer than two
-    times.
+    Differences up to 1e-9 in float64, and 1e-6 below it, count as none. NaN for a curve at fewer
+    than two times.
     """
     allowed = FINE if curves.p.dtype.itemsize >= 8 else COARSE
-    violated, pairs = np.zeros((2, len(curves.p)))
+    rises, stays, pairs = np.zeros((3, len(curves.p)))
     for first in range(curves.p.shape[1] - 1):
         later = slice(first + 1, None)
         rise = curves.p[:, later] - curves.p[:, first, None]
         # How often each pair is drawn, up to a factor of each curve. Missing times weigh nothing;
         # their predictions may be anything.
         mass = curves.weight[:, first, None] * curves.weight[:, later]
-        violated += np.where(VIOLATIONS[kind](rise, allowed), mass, 0).sum(axis=1)
+        rises += np.where(rise > allowed, mass, 0).sum(axis=1)
+        stays += np.where(np.abs(rise) <= allowed, mass, 0).sum(axis=1)
         pairs += mass.sum(axis=1)
-    rates = np.full(len(pairs), np.nan)
-    np.divide(violated, pairs, out=rates, where=pairs > 0)
+    rates = np.full((2, len(pairs)), np.nan)
+    np.divide([rises, stays], pairs, out=rates, where=pairs > 0)
     return rates
 
 
@@ -76,7 +65,7 @@ def curve_columns(curves: Curves | None) -> FloatArray:
     """1, and the shares of strict and of flat pairs, of each curve; 0 if undefined [3, n]."""
     if curves is None:
         return np.zeros((3, 0))
-    strict, flat = (temporal_rates(curves, kind) for kind in ("strict", "flat"))
+    strict, flat = temporal_rates(curves)
     columns = np.stack([np.ones(len(strict)), strict, flat])
     return np.where(np.isnan(strict), 0, columns)
 

@@ -122,7 +122,7 @@ def plot_temporal(
 
 def _violation_text(curves: Curves) -> str:
     """Write at which share of the pairs of times predicted recall does not fall."""
-    rising, flat = (temporal_rates(curves, kind) for kind in ("strict", "flat"))
+    rising, flat = temporal_rates(curves)
     if np.isnan(rising).all():
         return "one elapsed time only: no pair to compare"
     rise, stay = float(np.nanmean(rising)), float(np.nanmean(flat))

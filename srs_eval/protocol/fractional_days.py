@@ -11,13 +11,9 @@ from typing import ClassVar
 
 from srs_eval.data.reviews import IntArray, Reviews
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
-from srs_eval.protocol.split import (
-    expanding_folds,
-    require_bool,
-    require_refits,
-    trained_before,
-)
-from srs_eval.protocol.task import Task
+from srs_eval.protocol.split import expanding_folds, trained_before
+from srs_eval.protocol.srs_benchmark import Refits
+from srs_eval.protocol.task import Flag, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +26,7 @@ class InSeconds:
 
     version: ClassVar[str] = "1"
     in_fractional_days: ClassVar[bool] = True
-    answer_time: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what only looks like true or false."""
-        require_bool("answer_time", self.answer_time)
+    answer_time: Flag = False
 
     @property
     def suffix(self) -> str:
@@ -86,12 +78,7 @@ class SrsBenchmarkEqualised(InSeconds):
         are more than 5 and the algorithm can.
     """
 
-    refits: int = FOLDS
-
-    def __post_init__(self) -> None:
-        """Refuse fewer fits than the public protocol has."""
-        require_refits(self.refits)
-        InSeconds.__post_init__(self)
+    refits: Refits = FOLDS
 
     @property
     def name(self) -> str:

@@ -11,15 +11,19 @@ cannot be compared.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge
+from pydantic import Strict
 
 from srs_eval.data.reviews import IntArray, Reviews
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import FitSkipped
 from srs_eval.protocol.candidates import in_whole_days
-from srs_eval.protocol.split import require_bool, trained_before
-from srs_eval.protocol.task import Fold, Task
+from srs_eval.protocol.split import trained_before
+from srs_eval.protocol.task import Flag, Fold, Task
+
+Count = Annotated[int, Strict(), Ge(1)]
 
 
 def prequential_folds(targets: IntArray, first: int, every: int, most: int) -> tuple[Fold, ...]:
@@ -62,17 +66,10 @@ class Prequential:
     """
 
     version: ClassVar[str] = "1"
-    first: int = 100
-    every: int = 100
-    most: int = 100
-    warm_start: bool = True
-
-    def __post_init__(self) -> None:
-        for option in ("first", "every", "most"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ConfigError(f"{option}={value}, expected a whole number, 1 or more")
-        require_bool("warm_start", self.warm_start)
+    first: Count = 100
+    every: Count = 100
+    most: Count = 100
+    warm_start: Flag = True
 
     @property
     def name(self) -> str:

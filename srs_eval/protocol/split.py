@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from srs_eval.data.reviews import IntArray
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import FitSkipped
 from srs_eval.protocol.task import Fold, Task
 
 
@@ -58,15 +58,3 @@ def used_rows(folds: Sequence[Fold]) -> IntArray:
     if not folds:
         return np.zeros(0, np.int64)
     return np.unique(np.concatenate([np.r_[fold.train, fold.test] for fold in folds]))
-
-
-def require_refits(refits: object, least: int = 5) -> None:
-    """Refuse fewer fits per user than the public protocol has."""
-    if not isinstance(refits, int) or refits < least:
-        raise ConfigError(f"refits={refits}, expected a whole number, {least} or more")
-
-
-def require_bool(option: str, value: object) -> None:
-    """Refuse an option that is not true or false."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"{option}={value} is not one of: true, false")

@@ -6,12 +6,17 @@ Source: open-spaced-repetition/srs-benchmark, 2026. `docs/method.md` states ever
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from annotated_types import Ge
+from pydantic import Strict
 
 from srs_eval.data.reviews import Reviews
 from srs_eval.protocol.candidates import FOLDS, in_whole_days
-from srs_eval.protocol.split import expanding_folds, require_bool, require_refits
-from srs_eval.protocol.task import EvaluationProtocol, Task
+from srs_eval.protocol.split import expanding_folds
+from srs_eval.protocol.task import EvaluationProtocol, Flag, Task
+
+Refits = Annotated[int, Strict(), Ge(FOLDS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +54,8 @@ class SrsBenchmarkRefit:
     """
 
     version: ClassVar[str] = "1"
-    refits: int = 50
-    warm_start: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse fewer fits than the public protocol has."""
-        require_refits(self.refits)
-        require_bool("warm_start", self.warm_start)
+    refits: Refits = 50
+    warm_start: Flag = True
 
     @property
     def name(self) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
+from pydantic import Strict
 
 from srs_eval.data.reviews import BoolArray, IntArray, Reviews, columns_of
+
+# An option that is true or false, and no number or word in their place.
+Flag = Annotated[bool, Strict()]
 
 
 @dataclass(frozen=True, slots=True)

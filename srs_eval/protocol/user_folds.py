@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le
+from pydantic import Strict
 
 from srs_eval.data.reviews import Reviews, User
 from srs_eval.errors import ConfigError
 from srs_eval.protocol.srs_benchmark import AroundAnother
 from srs_eval.protocol.task import Task
-
-_MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +36,12 @@ class UserFolds(AroundAnother):
     Raises
     ------
     ConfigError
-        If the number is out of range, or `base` has folds of users itself.
+        If `base` has folds of users itself.
     """
 
-    user_folds: int = 2
+    user_folds: Annotated[int, Strict(), Ge(2), Le(20)] = 2
 
     def __post_init__(self) -> None:
-        number: object = self.user_folds
-        if not isinstance(number, int) or isinstance(number, bool) or not 2 <= number <= _MOST:
-            raise ConfigError(f"user_folds={number}: expected a whole number from 2 to {_MOST}")
         if isinstance(self.base, UserFolds):
             raise ConfigError("base has folds of users itself, expected another protocol")
 

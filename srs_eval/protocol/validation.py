@@ -9,8 +9,11 @@ before the first test row, and these are the same in each fold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Gt, Lt
+from pydantic import Strict
 
 from srs_eval.data.reviews import IntArray, Reviews
 from srs_eval.errors import ConfigError, FitSkipped
@@ -34,15 +37,12 @@ class Validation(AroundAnother):
         Share of the rows that is learned from, between 0 and 1.
     """
 
-    share: float = 0.8
+    share: Annotated[float, Strict(), Gt(0), Lt(1)] = 0.8
 
     # For sweeps, which refuse to choose by anything else.
     is_validation = True
 
     def __post_init__(self) -> None:
-        is_number = isinstance(self.share, int | float) and not isinstance(self.share, bool)
-        if not is_number or not 0 < self.share < 1:
-            raise ConfigError(f"share={self.share}, expected a number between 0 and 1")
         if getattr(self.base, "is_validation", False):
             raise ConfigError("base is a validation itself, expected the protocol of the score")
 

@@ -7,11 +7,12 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -213,15 +214,19 @@ def _problems(node: Any, key: str) -> Iterator[str]:
 
 
 def _hints(name: str) -> dict[str, Any]:
-    try:
+    hints: dict[str, Any] = {}
+    with suppress(Exception):  # Hydra tells it, or it is a name that only type checkers see
         target = get_object(name)
-        return get_type_hints(target.__init__ if inspect.isclass(target) else target)
-    except Exception:  # noqa: BLE001 - Hydra tells it, or it is a name that only type checkers see
-        return {}
+        for each in (target, target.__init__) if inspect.isclass(target) else (target,):
+            with suppress(NameError):
+                hints |= get_type_hints(each, include_extras=True)
+    return hints
 
 
 def _is_plain(hint: Any) -> bool:
     """Whether pydantic can check a value: text, numbers, paths, and choices of these."""
+    if get_origin(hint) is Annotated:
+        return _is_plain(get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
         return all(map(_is_plain, get_args(hint)))
     return hint in (bool, int, float, str, NoneType, Path) or get_origin(hint) is Literal

@@ -164,15 +164,16 @@ def test_every_score_of_a_curve_is_that_of_a_plain_loop(some, counts, gaps, miss
     p = np.where(weight > 0, some, np.nan)
     given_curves = curves(p, np.where(weight > 0, times, np.nan), weight)
     for row in range(len(p)):
-        for name, expected in by_loop(weight[:last], p[row, :last]).items():
-            found = temporal_rates(given_curves, name)[row]
-            assert found == pytest.approx(expected, abs=1e-12), name
+        expected = by_loop(weight[:last], p[row, :last])
+        found = temporal_rates(given_curves)[:, row]
+        assert found == pytest.approx([expected["strict"], expected["flat"]], abs=1e-12)
+        assert found.sum() == pytest.approx(expected["violation"], abs=1e-12)
 
 
 def test_single_precision_noise_counts_as_flat():
     noisy = np.array([0.9, 0.9000003, 0.8999999], np.float32)
-    assert temporal_rates(curves(noisy), "flat")[0] == 1
-    assert temporal_rates(curves(noisy.astype(np.float64)), "flat")[0] == 0
+    assert temporal_rates(curves(noisy))[1, 0] == 1
+    assert temporal_rates(curves(noisy.astype(np.float64)))[1, 0] == 0
 
 
 def test_curves_at_one_time_and_models_without_curves_have_no_number(one_user):

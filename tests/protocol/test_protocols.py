@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import plain_protocol
 import pytest
-from cases import making
+from cases import values_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented import log_of, timed
 from plain_protocol import outlier_intervals
 
-from srs_eval.errors import FitSkipped
+from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.outliers import unusual_first_intervals
 from srs_eval.protocol.prequential import Prequential, prequential_folds
@@ -19,6 +19,7 @@ from srs_eval.protocol.split import expanding_folds
 from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
+from srs_eval.runs.config import option
 
 PROTOCOL = SrsBenchmark()
 
@@ -96,13 +97,52 @@ def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, c
     assert counted(skipped.value) == counted(caught.value)
 
 
-def test_names_and_refusals(transcript):
-    kinds = (SrsBenchmark, SrsBenchmarkRefit, SrsBenchmarkSecs, SrsBenchmarkEqualised)
-    kinds = {kind.__name__: kind for kind in (*kinds, Prequential, Validation, UserFolds)}
-    facts = "{0.name}: version {0.version}, {0.folds} folds"
-    transcript("protocol_options", making(kinds, facts.format))
-    assert Validation().is_validation
-    assert not hasattr(SrsBenchmark(), "is_validation")
+@pytest.mark.parametrize(
+    ("protocol", "name", "folds"),
+    [
+        (SrsBenchmark(), "srs_benchmark", 5),
+        (SrsBenchmarkRefit(20), "srs_benchmark_refit20", 20),
+        (SrsBenchmarkRefit(100, warm_start=False), "srs_benchmark_refit100_cold", 100),
+        (Prequential(), "prequential_from100_every100_most100", 100),
+        (Prequential(5, 7, 9, warm_start=False), "prequential_from5_every7_most9_cold", 9),
+        (SrsBenchmarkSecs(answer_time=True), "srs_benchmark_secs_published", 5),
+        (SrsBenchmarkEqualised(answer_time=True), "srs_benchmark_equalised_published", 5),
+        (Validation(), "validation80_of_srs_benchmark", 1),
+        (Validation(SrsBenchmarkRefit(), 0.75), "validation75_of_srs_benchmark_refit50", 1),
+        (UserFolds(), "srs_benchmark_in_2_user_folds", 5),
+    ],
+)
+def test_a_name_has_all_that_moves_numbers(protocol, name, folds):
+    assert (protocol.name, protocol.folds) == (name, folds)
+    assert protocol.version == ("1 of 1" if hasattr(protocol, "base") else "1")
+    assert getattr(protocol, "is_validation", False) == isinstance(protocol, Validation)
+
+
+WHOLE = {"first": "0 -1 2.5 true many", "every": "0 true", "most": "0 -1 2.5"}
+REFUSED = {
+    Prequential: {**WHOLE, "warm_start": "0 no"},
+    SrsBenchmarkRefit: {"refits": "4 7.5 many", "warm_start": "0 no"},
+    SrsBenchmarkSecs: {"answer_time": "0 no"},
+    SrsBenchmarkEqualised: {"refits": "4 7.5"},
+    Validation: {"share": "0 1 1.5 -0.1 most true"},
+    UserFolds: {"user_folds": "1 21 true 2.5"},
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_an_option_outside_of_its_bounds_is_refused_by_its_name(kind):
+    target = {"_target_": f"{kind.__module__}.{kind.__name__}"}
+    assert option("protocol", target) == kind()
+    for name, values in REFUSED[kind].items():
+        for value in values_in(f"{n}={value}" for n, value in enumerate(values.split())).values():
+            with pytest.raises(ConfigError, match=f"protocol.{name}="):
+                option("protocol", {**target, name: value})
+
+
+@pytest.mark.parametrize("kind", [Validation, UserFolds])
+def test_a_protocol_around_another_is_not_put_around_its_own_kind(kind):
+    with pytest.raises(ConfigError, match="base"):
+        kind(kind())
 
 
 def assert_blocks(folds, rows, tested):
