@@ -30,7 +30,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
-    "sphinx_design",
 ]
 root_doc = "docs/index"
 # Pages lie where readers of the repository find them, so the sources are the whole repository.
@@ -65,7 +64,6 @@ default_role = "literal"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 
-myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 myst_heading_slug_func = "github"
 nb_execution_raise_on_error = True

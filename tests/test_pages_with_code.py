@@ -105,8 +105,8 @@ def test_a_file_of_srs_benchmark_and_a_module_are_run_as_their_page_says(run, tm
     told = []
     for command in commands.replace("\\\n", " ").splitlines():
         words = shlex.split(command.removeprefix("python "))
-        evaluates = words[:2] == ["-m", "srs_eval"]
-        told.append(run(*words, *(SMALL if evaluates else ())))
+        more = {"srs_eval": SMALL, "srs_eval.compare": SMALL[:1]}.get(words[1], ())
+        told.append(run(*words, *more))
     assert len(told) == 5
     assert {name in told[1] for name in ("theirs", "fsrs6", "avg", "to best")} == {True}
     assert {name in told[4] for name in ("mine.Mine", "config.hidden=8", "fsrs6")} == {True}
