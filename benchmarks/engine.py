@@ -1,9 +1,6 @@
-"""What a review costs in the engine's kernels, next to the arithmetic that it needs.
+"""What a review costs in the engine's kernels.
 
-    python benchmarks/engine.py
-
-The floor is what the operations of the loss and its gradient would take if nothing had to
-wait for anything, nothing were read from memory, and no lane were filler; see `floor.py`.
+python benchmarks/engine.py
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ from types import ModuleType
 
 import numpy as np
 from benchmark import benchmark, table
-from floor import floor, nanoseconds_of_operations
 from measure import clocked
 from workloads import synthetic_workload
 
@@ -25,9 +21,7 @@ from srs_eval.algorithms.half_life.hlr import HlrEquations
 from srs_eval.algorithms.schedulers.sbd import SbdEquations
 from srs_eval.engine.compiled import CompiledModel
 from srs_eval.engine.equations import Equations
-from srs_eval.engine.kernels import GradientFormulas
 from srs_eval.engine.packing import Packed, pack
-from srs_eval.engine.tracing import trace
 
 _PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
 
@@ -55,9 +49,7 @@ _MODELS: dict[str, Equations] = {
 _REPEATS = 30
 
 
-def _row(
-    name: str, equations: Equations, packed: Packed, costs: dict[str, float]
-) -> tuple[object, ...]:
+def _row(name: str, equations: Equations, packed: Packed) -> tuple[object, ...]:
     model = CompiledModel(equations)
     w = np.asarray(equations.parameters.defaults)
     compiling = clocked(lambda: (model.gradient(w, packed), model.fisher(w, packed))).wall
@@ -65,13 +57,10 @@ def _row(
     for _ in range(_REPEATS):  # in turn, so that both meet the same disturbances
         gradient = min(gradient, clocked(lambda: model.gradient(w, packed)).wall)
         fisher = min(fisher, clocked(lambda: model.fisher(w, packed)).wall)
-    formulas = GradientFormulas(trace(equations))
-    least = floor((*formulas.forward, *formulas.backward), costs)
     per_review = 1e9 / int(np.count_nonzero(packed.where >= 0))
     gradient, fisher = gradient * per_review, fisher * per_review
-    values = (compiling, gradient, least, gradient / least, gradient / len(w))
-    texts = [*(f"{value:.2f}" for value in values[:-1]), f"{values[-1]:.3f}"]
-    return name, len(w), *texts, f"{fisher:.2f}", f"{fisher / len(w):.3f}"
+    texts = [f"{value:.2f}" for value in (compiling, gradient, fisher)]
+    return name, len(w), *texts, f"{fisher / len(w):.3f}"
 
 
 @benchmark("engine")
@@ -81,11 +70,7 @@ def main() -> str:
     weight = np.ones(len(workload.train))
     packed = pack(workload.reviews, workload.train, weight=weight, dtype=np.float32)
     reviews = int(np.count_nonzero(packed.where >= 0))
-    costs = nanoseconds_of_operations()
     print(f"{reviews:,} reviews of one simulated user, {_REPEATS} repeats, the least of each")
-    print("ns per lane: " + ", ".join(f"{name} {cost:.3f}" for name, cost in costs.items()))
-    headers = [
-        *("model", "parameters", "compiling, s", "loss + gradient, ns", "floor, ns"),
-        *("times the floor", "per parameter, ns", "with Fisher, ns", "per parameter, ns"),
-    ]
-    return table(headers, [_row(name, each, packed, costs) for name, each in _MODELS.items()])
+    headers = ["model", "parameters", "compiling, s", "loss + gradient, ns", "with Fisher, ns"]
+    headers += ["per parameter, ns"]
+    return table(headers, [_row(name, each, packed) for name, each in _MODELS.items()])
