@@ -116,7 +116,7 @@ def _alarm(seconds: float | None) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, ring)
     began = time.monotonic()
-    left, every = signal.getitimer(signal.ITIMER_REAL)
+    rest, period = signal.getitimer(signal.ITIMER_REAL)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
@@ -124,9 +124,9 @@ def _alarm(seconds: float | None) -> Iterator[None]:
         is_over = True  # first: an alarm that rings here must not leave its handler behind
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if left:  # the timer of another program, such as one that ends tests
-            left = max(left - (time.monotonic() - began), _SOON)
-            signal.setitimer(signal.ITIMER_REAL, left, every)
+        if rest:  # the timer of another program, such as one that ends tests
+            rest = max(rest - (time.monotonic() - began), _SOON)
+            signal.setitimer(signal.ITIMER_REAL, rest, period)
 
 
 def _can_interrupt() -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from srs_eval.data.reviews import IntArray, Reviews
+from srs_eval.data.reviews import Reviews
 from srs_eval.protocol.candidates import FOLDS, in_seconds, in_whole_days
 from srs_eval.protocol.split import expanding_folds, trained_before
 from srs_eval.protocol.srs_benchmark import Refits
@@ -33,10 +33,6 @@ class InSeconds:
         """What names end with where intervals do not end with the question."""
         return "_published" if self.answer_time else ""
 
-    def candidates(self, reviews: Reviews) -> tuple[Task, IntArray]:
-        """Return the histories and what of them can be scored."""
-        return in_seconds(reviews, answer_time=self.answer_time)
-
 
 @dataclass(frozen=True, slots=True)
 class SrsBenchmarkSecs(InSeconds):
@@ -58,7 +54,7 @@ class SrsBenchmarkSecs(InSeconds):
         return f"srs_benchmark_secs{self.suffix}"
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        task, targets = self.candidates(reviews)
+        task, targets = in_seconds(reviews, answer_time=self.answer_time)
         return replace(task, folds=expanding_folds(targets, FOLDS))
 
 
@@ -92,7 +88,7 @@ class SrsBenchmarkEqualised(InSeconds):
         return self.refits
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        task, learned = self.candidates(reviews)
+        task, learned = in_seconds(reviews, answer_time=self.answer_time)
         # With their same-day reviews, both have the same rows, so row numbers agree.
         days, scored = in_whole_days(reviews, same_day=True)
         blocks = [fold.test for fold in expanding_folds(scored, FOLDS, self.refits)]

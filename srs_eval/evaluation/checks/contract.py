@@ -161,12 +161,12 @@ def check_goes_to_a_worker(trial: Trial) -> Pairs:
         return
     before = trial.predicted(trial.fit())
     command = [sys.executable, "-c", _ELSEWHERE, repr(sys.path), kind.__module__]
-    done = subprocess.run(command, input=pickle.dumps(trial), capture_output=True, check=False)
-    if done.returncode not in (0, _NO_MODULE):
-        why = done.stderr.decode().strip().rpartition("\n")[2] or f"exit {done.returncode}"
+    worker = subprocess.run(command, input=pickle.dumps(trial), capture_output=True, check=False)
+    if worker.returncode not in (0, _NO_MODULE):
+        why = worker.stderr.decode().strip().rpartition("\n")[2] or f"exit {worker.returncode}"
         raise trial.failure(f"does not work in a worker process ({why})")
-    if not done.returncode:
-        after = json.loads(done.stdout.decode().splitlines()[-1])
+    if not worker.returncode:
+        after = json.loads(worker.stdout.decode().splitlines()[-1])
         yield Pair(before, np.array(after), _LOST)
 
 

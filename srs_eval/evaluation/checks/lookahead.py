@@ -114,8 +114,8 @@ def _curves(
     if has_curve(model):
         elapsed = other_times(futures[0], rows, rng)
         bad, good = (np.array(model.predict_at(future, rows, elapsed)) for future in futures)
-        there = np.broadcast_to(rows[:, None], elapsed.shape)
-        yield Pair(bad, good, f"by predict_at {advice}", there, there == rows[-1])
+        of_times = np.broadcast_to(rows[:, None], elapsed.shape)
+        yield Pair(bad, good, f"by predict_at {advice}", of_times, of_times == rows[-1])
 
 
 @honesty_check("What is asked for are rows of the log that is given, whatever log was fitted to")

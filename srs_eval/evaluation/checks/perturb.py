@@ -94,8 +94,8 @@ def other_future(
     if "state" in columns:
         columns["state"][after] = 3 if hard else 2
     for name in set(GROUPS) & set(columns):
-        known = columns[name][:begin]
-        columns[name][after] = known.min() if hard else known.max() + (known.min() == known.max())
+        first, last = columns[name][:begin].min(), columns[name][:begin].max()
+        columns[name][after] = first if hard else last + (first == last)
     return under_new_name(replace(reviews, **columns))
 
 

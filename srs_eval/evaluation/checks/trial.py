@@ -117,7 +117,7 @@ def honesty_check(advice: str) -> Callable[[Tries], Callable[..., None]]:
                 raise
             except Exception as error:  # a plug-in can raise anything
                 kind, frames = type(algorithm), traceback.extract_tb(error.__traceback__)
-                file = getattr(sys.modules[kind.__module__], "__file__", None)
+                file = getattr(sys.modules.get(kind.__module__), "__file__", None)
                 last = [*frames[-1:], *(frame for frame in frames if frame.filename == file)][-1]
                 raise CheckFailed(
                     f"{kind.__name__}: raises {type(error).__name__}: {error} at {last.filename}:"
