@@ -158,16 +158,16 @@ def option_of_data(data: object) -> str | None:
 def _by_key(names: Mapping[str, str], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments by their keys, each of the algorithm or else of the data."""
     cfg, _ = composed(names)
-    known = {group: {*(cfg[group] or ())} for group in ("algo", "data") if group in names}
+    keys = {group: {*(cfg[group] or ())} for group in ("algo", "data") if group in names}
     if "data" in names:
-        known["data.columns"] = {*cfg.data.get("columns", ())}
+        keys["data.columns"] = {*cfg.data.get("columns", ())}
     values, unknown = {}, []
     for key, value in arguments.items():
-        group = next((group for group in known if key.partition(".")[0] in known[group]), "")
+        group = next((group for group in keys if key.partition(".")[0] in keys[group]), "")
         values[f"{group}.{key}"] = value
         unknown += [key] * (not group)
     if unknown:
-        there = [f"{group}: {', '.join(sorted(known[group]))}" for group in known]
+        there = [f"{group}: {', '.join(sorted(keys[group]))}" for group in keys]
         raise ConfigError("\n  ".join([f"there is no argument {', '.join(unknown)}", *there]))
     return values
 

@@ -201,10 +201,10 @@ class RunResult(Shown):
             *filter(None, [covered.caution]),
             *warnings(entry_of(self.run), self.run.complete),
         ]
-        known = shown_metrics(metric for metric in full_panel() if metric.name in facts.metrics)
-        names = [metric.name for metric in known] or list(facts.metrics)[:FEWEST]
-        shown = {"mean_users": "mean", "lo": "from", "hi": "to"}
-        table = self.summary.loc[names if facts.users else [], [*shown]].rename(columns=shown)
+        metrics = shown_metrics(metric for metric in full_panel() if metric.name in facts.metrics)
+        names = [metric.name for metric in metrics] or list(facts.metrics)[:FEWEST]
+        headings = {"mean_users": "mean", "lo": "from", "hi": "to"}
+        table = self.summary.loc[names if facts.users else [], [*headings]].rename(columns=headings)
         title = f"{facts.label} on {facts.data}, {facts.protocol}"
         return title, notes, table
 

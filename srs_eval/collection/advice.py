@@ -188,10 +188,10 @@ def _of_presets(study: Study, action: Action) -> Iterator[tuple[int, tuple[Actio
         rows = study.group("preset") == preset
         before = float(loss[rows].sum()) / max(1, int(rows.sum()))
         own = Change.of(difference(study.fitted, study.now, rows), before, level)
-        found = _belief(own, reviews, study.seen(preset), refit=preset in study.stored)
-        decided = decide(found)
-        undecided = decided == "open" and not found.chance <= _UNLIKELY
-        yield preset, (action if undecided else decided, found)
+        belief = _belief(own, reviews, study.seen(preset), refit=preset in study.stored)
+        decided = decide(belief)
+        undecided = decided == "open" and not belief.chance <= _UNLIKELY
+        yield preset, (action if undecided else decided, belief)
 
 
 def nearest(table: Sequence[People], reviews: int) -> People | None:

@@ -48,8 +48,8 @@ class Answer:
         """Title and numbers of the lists to paste, by preset; None for all others."""
         if not self.takes_new:
             return {}
-        kept = [preset for preset in self.study.presets if self.advice.keeps(preset)]
-        return {key: each for key, each in fitted_lists(self.study).items() if key not in kept}
+        unchanged = [preset for preset in self.study.presets if self.advice.keeps(preset)]
+        return {key: each for key, each in fitted_lists(self.study).items() if key not in unchanged}
 
     @cached_property
     def next(self) -> list[Next]:
@@ -72,8 +72,8 @@ class Answer:
             return None
         supported = self.study.constant.kind == "better" and not self.limited
         longest = self.study.longest
-        told = [n for n in self.next if n.answers == SHOWN and not self.advice.keeps(n.preset)]
-        too_long = any(each.is_too_long(longest, supported=supported) for each in told)
+        rows = [n for n in self.next if n.answers == SHOWN and not self.advice.keeps(n.preset)]
+        too_long = any(each.is_too_long(longest, supported=supported) for each in rows)
         return usual_maximum(longest) if too_long else None
 
     @cached_property
@@ -144,13 +144,13 @@ class Answer:
 
     def expect(self) -> str:
         """Return what changes for the person."""
-        found = self.load
-        if found is None:
+        load = self.load
+        if load is None:
             return ""
-        span = "" if math.isnan(found.lo) else f" ({_rate(found.lo)} to {_rate(found.hi)})"
+        span = "" if math.isnan(load.lo) else f" ({_rate(load.lo)} to {_rate(load.hi)})"
         return (
-            f"{_rate(found.new)} reviews a day{span} instead of {_rate(found.now)}; about "
-            f"{100 * found.recall:.0f} % recalled."
+            f"{_rate(load.new)} reviews a day{span} instead of {_rate(load.now)}; about "
+            f"{100 * load.recall:.0f} % recalled."
         )
 
     def doubt(self) -> str:
@@ -176,9 +176,10 @@ class Answer:
         if not advice.leave_off:
             own = {p: w for p, w in study.stored.items() if advice.keeps(p)}
             short += [f"{each} in {study.title(p)}" for p, w in own.items() for each in minutes(w)]
-            kept = [study.title(preset) for preset, w in own.items() if at_limits(w)]
-            if kept:
-                yield f"parameters that {listed(kept)} has now are at a limit of what FSRS allows"
+            at_limit = [study.title(preset) for preset, w in own.items() if at_limits(w)]
+            if at_limit:
+                names = listed(at_limit)
+                yield f"parameters that {names} has now are at a limit of what FSRS allows"
         if short:
             yield f"check that you forget new cards within the hour after {listed(short)}"
         if advice.action != "early" and advice.new.seen < HALF:

@@ -166,12 +166,12 @@ def in_days(days: float) -> str:
 
 def _asked(study: Study, preset: IntArray) -> tuple[Vector, Vector]:
     """Return the recall that presets ask for and their longest interval, or else Anki's usual."""
-    wanted = np.full(len(preset), _USUAL)
+    retention = np.full(len(preset), _USUAL)
     most = np.full(len(preset), float(Preset().longest_interval))
     for number, settings in study.settings.presets.items() if study.settings else ():
-        wanted[preset == number] = settings.desired_retention
+        retention[preset == number] = settings.desired_retention
         most[preset == number] = settings.longest_interval
-    return wanted, most
+    return retention, most
 
 
 def answered_on_time(
@@ -185,7 +185,7 @@ def answered_on_time(
     Each answer but the first is given after the interval of `model`, in whole days, at least one
     and at most 100 years. `preset` is that of each card.
     """
-    wanted = np.broadcast_to(np.asarray(retention, np.float64), len(histories))
+    target = np.broadcast_to(np.asarray(retention, np.float64), len(histories))
     gaps = [[-1] for _ in histories]
     while True:
         reviews, rows = with_next_reviews(_log(histories, gaps, preset))
@@ -193,7 +193,7 @@ def answered_on_time(
         open_cards = [n for n, own in enumerate(gaps) if len(own) < len(histories[n])]
         if not open_cards:
             return reviews, rows
-        days = next_intervals(model, reviews, rows, wanted)
+        days = next_intervals(model, reviews, rows, target)
         for card in open_cards:
             gaps[card].append(int(np.clip(np.rint(days[card]), 1, 36500)))
 

@@ -16,20 +16,20 @@ _PARAMETERS = (0, 17, 19, 21)
 def funnel(study: Study) -> Iterator[tuple[str, int, int]]:
     """Go through the reasons why rows are not scored: name, rows, and rows that are left."""
     log = study.log
-    left = len(log) + sum(log.left_out.values())
-    yield "all rows of the log", left, left
+    rows = len(log) + sum(log.left_out.values())
+    yield "all rows of the log", rows, rows
     for reason, count in log.left_out.items():
-        left -= count
-        yield f"left out: {reason}", count, left
+        rows -= count
+        yield f"left out: {reason}", count, rows
     first = int(np.count_nonzero(log.elapsed_days < 0))
     same_day = int(np.count_nonzero(log.elapsed_days == 0))
-    yield "first review of a card: nothing to predict", first, left - first
-    left -= first
-    yield "on the day of the card's last review", same_day, left - same_day
-    left -= same_day
+    yield "first review of a card: nothing to predict", first, rows - first
+    rows -= first
+    yield "on the day of the card's last review", same_day, rows - same_day
+    rows -= same_day
     usable = study.can_learn
     why = "cards whose first interval few other cards had, or after the 128th review of a card"
-    yield why, left - usable, usable
+    yield why, rows - usable, usable
     scored = study.now.reviews
     why = "learned from and never scored, the first sixth"
     yield (

@@ -146,9 +146,9 @@ def _truth(answer: Answer, now: Predictions) -> Iterator[Part]:
 def _cells(share: Share) -> list[object]:
     verdict = "" if share.lo <= share.predicted <= share.hi else "too high"
     verdict = "too low" if share.predicted < share.lo else verdict
-    known = (percent(share.predicted), percent(share.observed))
+    percents = (percent(share.predicted), percent(share.observed))
     interval = f"{percent(share.lo)} to {percent(share.hi)}"
-    return [share.name, share.reviews, *known, interval, verdict]
+    return [share.name, share.reviews, *percents, interval, verdict]
 
 
 def _standing(answer: Answer) -> Table:

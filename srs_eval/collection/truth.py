@@ -89,9 +89,9 @@ def shares(predictions: Predictions, groups: Sequence[Group]) -> list[Share]:
     reaches from nearly 0 or to nearly 1. Where all
     reviews turned out alike, cards or days are counted, whichever are fewer.
     """
-    held = [(name, rows) for name, rows in groups if rows.any()]
-    level = 1 - ALPHA / max(1, len(held))
-    return [_share(predictions, name, rows, level) for name, rows in held]
+    nonempty = [(name, rows) for name, rows in groups if rows.any()]
+    level = 1 - ALPHA / max(1, len(nonempty))
+    return [_share(predictions, name, rows, level) for name, rows in nonempty]
 
 
 def _share(predictions: Predictions, name: str, rows: BoolArray, level: float) -> Share:

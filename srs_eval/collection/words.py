@@ -56,8 +56,8 @@ class Change:
     def of(cls, estimate: Estimate, against: float, level: float = LEVEL) -> Change:
         """Return a difference as a share of the log loss `against`."""
         share, lo, hi = (each / against for each in (estimate.mean, *estimate.interval(level)))
-        found = cls.within(share, lo, hi, level)
-        return replace(found, kind="same") if estimate.is_zero else found
+        change = cls.within(share, lo, hi, level)
+        return replace(change, kind="same") if estimate.is_zero else change
 
     @classmethod
     def within(cls, share: float, lo: float, hi: float, level: float = LEVEL) -> Change:
@@ -83,6 +83,6 @@ class Change:
         if self.kind == "same":
             return "the same predictions"
         if max(abs(self.lo), abs(self.hi)) >= _WIDEST and self.kind in ("better", "worse"):
-            near = percent(min(abs(self.lo), abs(self.hi)))
-            return f"{_SIDES[self.kind == 'worse']} by {near} or more"
+            nearer_end = percent(min(abs(self.lo), abs(self.hi)))
+            return f"{_SIDES[self.kind == 'worse']} by {nearer_end} or more"
         return changed(self.share, self.lo, self.hi)

@@ -54,8 +54,8 @@ def compare(
 def directions(runs: Sequence[Entry]) -> dict[str, Better]:
     """Return the metrics of the runs that can be compared, with their better direction."""
     known: dict[str, Better] = {"rmse": "lower", **{m.name: m.better for m in full_panel()}}
-    held = dict.fromkeys(name for run in runs for name in run.scores)
-    return {name: known[name] for name in held if known.get(name, "neither") != "neither"}
+    metrics = dict.fromkeys(name for run in runs for name in run.scores)
+    return {name: known[name] for name in metrics if known.get(name, "neither") != "neither"}
 
 
 def _find_run(runs: Sequence[Entry], name: str) -> int:
@@ -72,8 +72,8 @@ def _find_run(runs: Sequence[Entry], name: str) -> int:
     for value, values in ways:
         if values.count(value) == 1:
             return values.index(value)
-    there = ", ".join(names)
-    raise ConfigError(f"baseline={name}: no unique run with this name; there are {there}")
+    choices = ", ".join(names)
+    raise ConfigError(f"baseline={name}: no unique run with this name; there are {choices}")
 
 
 def _baseline(paired: Paired, name: str) -> int:

@@ -28,14 +28,14 @@ def coverage_of(
     `paired` are the numbers of reviews of the users whom all scored alike, `compared` those of the
     users for whom the metric is defined. None if no run says what it has read.
     """
-    known = {e.name: e.facts.coverage for e in entries if e.facts.coverage.users.read}
-    if not known:
+    counts = {e.name: e.facts.coverage for e in entries if e.facts.coverage.users.read}
+    if not counts:
         return None
-    most = max(known.values(), key=lambda c: (c.users.read, c.users.scored, c.reviews.scored))
+    most = max(counts.values(), key=lambda c: (c.users.read, c.users.scored, c.reviews.scored))
     users, reviews = most.users.scored, most.reviews.scored
     fewer = [
         f"{name} scored {c.reviews.scored:,} reviews of {counted(c.users.scored, 'user')}"
-        for name, c in known.items()
+        for name, c in counts.items()
         if (c.users.scored, c.reviews.scored) != (users, reviews)
     ]
     both, alike = int(paired.sum()), int(compared.sum())

@@ -143,8 +143,8 @@ def with_own_names(entries: Iterable[Entry]) -> list[Entry]:
     folder is added. Raise `ConfigError` if the same run is there twice.
     """
     entries = list(entries)
-    usual = usual_protocol(entries)
-    entries = [_named(e, e.protocol) if e.protocol != usual else e for e in entries]
+    protocol = usual_protocol(entries)
+    entries = [_named(e, e.protocol) if e.protocol != protocol else e for e in entries]
     for where in (lambda entry: entry.place.name, lambda entry: str(entry.place)):
         places: dict[str, set[str]] = {}
         for entry in entries:

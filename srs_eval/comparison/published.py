@@ -115,8 +115,8 @@ def _chosen(entries: Mapping[str, Entry], models: Sequence[str], path: Path) -> 
         chosen |= {name: entries[name] for name in names}
         unknown += [] if names else [model]
     if unknown:
-        there = ", ".join(entries)
-        raise ConfigError(f"{path}: has no model {', '.join(unknown)}; there are {there}")
+        choices = ", ".join(entries)
+        raise ConfigError(f"{path}: has no model {', '.join(unknown)}; there are {choices}")
     return list(chosen.values())
 
 

@@ -46,14 +46,14 @@ def warnings(entry: Entry, users: Sequence[User]) -> list[str]:
 
 def _certain_and_wrong(entry: Entry, users: Sequence[User]) -> Iterator[str]:
     loss, wrong = (entry.values(name, users) for name in ("log_loss", "log_loss_certain_wrong"))
-    known = ~np.isnan(loss + wrong)
-    if not wrong[known].any():
+    defined = ~np.isnan(loss + wrong)
+    if not wrong[defined].any():
         return
     sizes = np.array([entry.reviews[user] for user in users], np.float64)
-    share = float((wrong[known] * _COST / sizes[known]).mean()) / float(loss[known].mean())
+    share = float((wrong[defined] * _COST / sizes[defined]).mean()) / float(loss[defined].mean())
     if share >= _DECIDING_SHARE:
         yield (
-            f"{entry.name}: {wrong[known].sum():,.0f} certain predictions were wrong and make up "
+            f"{entry.name}: {wrong[defined].sum():,.0f} certain predictions were wrong and make up "
             f"{100 * share:.0f} % of its log loss"
         )
 

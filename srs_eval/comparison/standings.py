@@ -122,8 +122,8 @@ class Standings:
     @property
     def bounds(self) -> tuple[float, float]:
         """Range of `scores`."""
-        known = next((m.bounds for m in default_panel() if m.name == self.metric), UNBOUNDED)
-        return (0.0, max(map(abs, known))) if self.better == "zero" else known
+        bounds = next((m.bounds for m in default_panel() if m.name == self.metric), UNBOUNDED)
+        return (0.0, max(map(abs, bounds))) if self.better == "zero" else bounds
 
     @property
     def leaders(self) -> dict[str, Entry]:
@@ -139,9 +139,9 @@ class Standings:
     @property
     def answers(self) -> tuple[int, float, float]:
         """Scored reviews, and at most so many forgotten and recalled: infinity where not known."""
-        known = [run.facts for run in self.runs if run.run is not None]
-        forgotten = min((each.forgotten for each in known), default=math.inf)
-        recalled = min((each.reviews - each.forgotten for each in known), default=math.inf)
+        facts = [run.facts for run in self.runs if run.run is not None]
+        forgotten = min((each.forgotten for each in facts), default=math.inf)
+        recalled = min((each.reviews - each.forgotten for each in facts), default=math.inf)
         return int(self.reviews.sum()), forgotten, recalled
 
     @property

@@ -108,13 +108,13 @@ class RunFits:
                 f"{self.place} has {len(users):,} users ({_few(users)}): say which, as in "
                 f"user={users[0]}{otherwise and f', or {otherwise}'}"
             )
-        found = [user for user in users if str(user) == wanted]
-        if not found:
+        alike = [user for user in users if str(user) == wanted]
+        if not alike:
             raise ConfigError(
                 f"user={wanted}: no such user in {self.place}, which has "
                 f"{counted(len(users), 'user')} ({_few(users)}){otherwise and f'; {otherwise}'}"
             )
-        return found[0]
+        return alike[0]
 
     def fitted(self, user: User, fold: int | None = None) -> Fitted:
         """Return the fit of a user's fold, by default of the last one."""

@@ -63,7 +63,7 @@ class HandOver:
 def for_anki(fitted: Fitted) -> HandOver:
     """Return the list for Anki's field "FSRS parameters", one for each preset that has its own."""
     fits = fitted.standalone()
-    known = [_read_by_apps(fit, "anki") for fit in fits]
+    versions = [_read_by_apps(fit, "anki") for fit in fits]
     lists = [", ".join(f"{n:.{_ANKI_DECIMALS}f}" for n in fit.fit.parameters) for fit in fits]
     if len(fits) > 1:
         lists = [f"# {_named(fit)}\n{numbers}" for fit, numbers in zip(fits, lists, strict=True)]
@@ -73,7 +73,7 @@ def for_anki(fitted: Fitted) -> HandOver:
         (
             _PASTE_INTO_ANKI if len(fits) == 1 else f"{_PASTE_INTO_ANKI}. {_EACH_PRESET}",
             *_about_the_fit(fitted),
-            *known[0].differences,
+            *versions[0].differences,
             "desired retention is what you set beside it in Anki; a run has none. Anki rounds "
             "intervals to days, blurs them, and has learning steps",
         ),
@@ -105,13 +105,13 @@ def for_py_fsrs(fitted: Fitted) -> HandOver:
 
 
 def _py_fsrs_scheduler(fitted: Fitted) -> dict[str, Any]:
-    known = _read_by_apps(fitted, "py_fsrs")
-    if known.as_fsrs6 is None:
+    version = _read_by_apps(fitted, "py_fsrs")
+    if version.as_fsrs6 is None:
         raise ConfigError(
-            f"to=py_fsrs: py-fsrs 6 reads FSRS-6, of which {known.name} is no special case; "
+            f"to=py_fsrs: py-fsrs 6 reads FSRS-6, of which {version.name} is no special case; "
             "fit algo=fsrs6 or fsrs5, or take to=anki or to=json"
         )
-    parameters = (*fitted.fit.parameters, *known.as_fsrs6)
+    parameters = (*fitted.fit.parameters, *version.as_fsrs6)
     problems = outside_bounds(parameters)
     if problems:
         raise ConfigError("to=py_fsrs: py-fsrs would refuse it: " + "; ".join(problems))
@@ -168,12 +168,12 @@ def exported(fits: RunFits, to: str, user: User | None, fold: int | None = None)
 
 
 def _part_as_json(fitted: Fitted, part: Part) -> dict[str, Any]:
-    known = fitted.version
+    version = fitted.version
     return {
         "name": part.name,
         "title": part.title,
         "algorithm": part.option,
-        "version": known.name if known else None,
+        "version": version.name if version else None,
         "standalone": part.standalone,
         "parameters": part.parameters,
         "standard_errors": part.standard_errors,
@@ -194,13 +194,13 @@ def _named(fitted: Fitted) -> str:
 def _read_by_apps(fitted: Fitted, to: str) -> FsrsVersion:
     """Return the version of FSRS, if apps read it."""
     _require_parameters(fitted)
-    known = fitted.version
-    if known is None or not known.read_by_apps:
+    version = fitted.version
+    if version is None or not version.read_by_apps:
         raise ConfigError(f"to={to}: {_no_app(fitted)}; to=json has its numbers")
     _require_number_of_parameters(fitted, to)
     if not all(map(math.isfinite, fitted.fit.parameters)):
         raise ConfigError(f"to={to}: not all of the parameters are finite")
-    return known
+    return version
 
 
 def _require_parameters(fitted: Fitted) -> None:

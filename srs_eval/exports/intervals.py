@@ -25,13 +25,13 @@ def days_until(
     `curves` returns the recall at other times of each card, both [count, k]. 0 where recall is
     lower from the beginning, infinity where it never is, NaN where it is not known.
     """
-    wanted = np.broadcast_to(np.asarray(retention, np.float64), count)
+    target = np.broadcast_to(np.asarray(retention, np.float64), count)
     low, high = np.full(count, _SHORTEST), np.full(count, _LONGEST)
     rows = np.arange(count)
     for turn in range(_ROUNDS):
         times = low[:, None] + (high - low)[:, None] * _STEPS
         p = np.asarray(curves(np.exp(times)), np.float64)
-        below = p < wanted[:, None]
+        below = p < target[:, None]
         if turn == 0:
             always, never = below[:, 0], ~below.any(axis=1)
             unknown = np.isnan(p).any(axis=1)
@@ -39,7 +39,7 @@ def days_until(
         low, high = times[rows, after - 1], times[rows, after]
         above, under = p[rows, after - 1], p[rows, after]
     fallen = np.maximum(above - under, np.finfo(float).tiny)
-    days: Vector = np.exp(low + (high - low) * np.clip((above - wanted) / fallen, 0, 1))
+    days: Vector = np.exp(low + (high - low) * np.clip((above - target) / fallen, 0, 1))
     days[always], days[never], days[unknown] = 0.0, np.inf, np.nan
     return days
 

@@ -71,8 +71,8 @@ def result_rows(entry: Entry, user: str | None = None) -> ResultRows:
         if user is None or str(whose) == user
     ]
     if not rows:
-        wanted = "no user" if user is None else f"user={user}: no such user"
-        raise ConfigError(f"{wanted} has a score in {entry.place}")
+        message = "no user" if user is None else f"user={user}: no such user"
+        raise ConfigError(f"{message} has a score in {entry.place}")
     if all(isinstance(row["user"], int) for row in rows):
         rows.sort(key=lambda row: row["user"])
     lines = [json.dumps(row, allow_nan=False) for row in rows]
@@ -120,11 +120,11 @@ def _about(entry: Entry, user: User, fits: Sequence[Fit]) -> dict[str, Any]:
 def _parameters(fit: Fit) -> dict[str, list[float]]:
     """Return the parameters of a fit by deck or preset, or else those of all cards."""
     groups = [part for part in fit.parts if part.standalone and part.parameters]
-    found = {part.name.rpartition(" ")[2]: part.parameters for part in groups}
-    if len(found) < 2:
-        whole = next(iter(found.values()), fit.parameters)
-        found = {_WHOLE: whole} if whole else {}
-    return {name: [round(number, _DIGITS) for number in found[name]] for name in found}
+    parameters = {part.name.rpartition(" ")[2]: part.parameters for part in groups}
+    if len(parameters) < 2:
+        whole = next(iter(parameters.values()), fit.parameters)
+        parameters = {_WHOLE: whole} if whole else {}
+    return {name: [round(number, _DIGITS) for number in parameters[name]] for name in parameters}
 
 
 def _name(entry: Entry) -> str:

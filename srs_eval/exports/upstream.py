@@ -113,8 +113,8 @@ class Configuration:
     @property
     def is_plain(self) -> bool:
         """Whether the model was run as it is, without a flag for another fit or group."""
-        usual = configuration(self.model.name)
-        is_usual = usual is not None and usual.arguments == self.arguments
+        defaults = configuration(self.model.name)
+        is_usual = defaults is not None and defaults.arguments == self.arguments
         return is_usual and not self.group and not self.unknown
 
 
@@ -156,10 +156,10 @@ def configuration(name: str) -> Configuration | None:
         arguments["recency"] = model.recency
     protocol = SECONDS if "secs" in flags else WHOLE_DAYS
     protocol = EQUALISED if _EQUALISED_FLAG in flags else protocol
-    known = {*_KINDS, *_GROUPS, "recency", "secs", _EQUALISED_FLAG}
-    known |= {"short"} if model.same_day or "secs" in flags else set()
-    known |= {"duration"} if model.name == "LSTM" else set()
-    unknown = tuple(flag for flag in flags if flag not in known)
+    words = {*_KINDS, *_GROUPS, "recency", "secs", _EQUALISED_FLAG}
+    words |= {"short"} if model.same_day or "secs" in flags else set()
+    words |= {"duration"} if model.name == "LSTM" else set()
+    unknown = tuple(flag for flag in flags if flag not in words)
     group = next((flag for flag in flags if flag in _GROUPS), "")
     return Configuration(model, arguments, protocol, group, unknown)
 
@@ -230,9 +230,17 @@ def is_plainly(name: str, model: str) -> bool:
     >>> [is_plainly(name, "fsrs6") for name in ("FSRS-6-short", "FSRS-6-short-recency", "FSRS-7")]
     [True, False, False]
     """
-    found = configuration(name)
-    names = () if found is None else (found.model.name, found.model.option, *found.model.aliases)
-    return found is not None and found.is_plain and bare(model) in map(bare, filter(None, names))
+    published = configuration(name)
+    names = (
+        ()
+        if published is None
+        else (published.model.name, published.model.option, *published.model.aliases)
+    )
+    return (
+        published is not None
+        and published.is_plain
+        and bare(model) in map(bare, filter(None, names))
+    )
 
 
 def is_another_model(option: str, name: str) -> str:
@@ -244,10 +252,10 @@ another network, which no public table has)"
     >>> is_another_model("lstm_curves", "LSTM"), is_another_model("fsrs6", "FSRS-7")
     ('', '')
     """
-    found = configuration(name)
-    if found is None or bare(found.model.name) != bare(option):
+    published = configuration(name)
+    if published is None or bare(published.model.name) != bare(option):
         return ""
-    model = found.model
-    same = (model.option, model.earlier if found.protocol == WHOLE_DAYS else "")
+    model = published.model
+    same = (model.option, model.earlier if published.protocol == WHOLE_DAYS else "")
     theirs = f"{model.name} of srs-benchmark, which is 'algo={model.option}' ({model.note})"
     return "" if option in same else f"{option} is not {theirs}"

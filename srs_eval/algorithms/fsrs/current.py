@@ -44,9 +44,9 @@ def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
 
 def current_parameters(presets: Mapping[int, tuple[float, ...]]) -> dict[int, tuple[float, ...]]:
     """Return the parameters of FSRS-6 of each preset; default ones for those of no version."""
-    known = (0, 17, 19, len(DEFAULTS))
+    lengths = (0, 17, 19, len(DEFAULTS))
     return {
-        number: as_fsrs6(stored) if len(stored) in known else DEFAULTS
+        number: as_fsrs6(stored) if len(stored) in lengths else DEFAULTS
         for number, stored in presets.items()
     }
 
