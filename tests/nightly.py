@@ -38,8 +38,8 @@ AVX2 = "X86_V3" if "X86_V3" in groups else "AVX2"
 AVX512 = "X86_V4" if "X86_V4" in groups else "AVX512_SKX"
 NUMBERS = [
     *(*QUICK, "-q", "-n", "auto"),
-    *(f"tests/{folder}" for folder in ("algorithms", "engine", "metrics", "protocol", "stats")),
-    *(f"tests/{folder}" for folder in ("comparison", "results", "data", "collection")),
+    *(f"tests/{folder}" for folder in ("algorithms", "engine", "metrics", "protocol")),
+    *(f"tests/{folder}" for folder in ("comparison", "data", "collection")),
     *("tests/test_checks.py", "tests/test_evaluate.py"),
     *("tests/test_scoring.py", "tests/test_pages.py"),
 ]
