@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -62,11 +62,12 @@ class TableSource(ABC):
         for, or if rows of several of them cannot be read.
         """
         _found.cache_clear()  # files, or rows, may have been added
-        logs = self._logs()
-        users = self.choice.among(logs.by_text, logs.source)
-        if logs.table is not None:
-            logs.table.refuse_bad_rows(self.options, users)
-        return users
+        with _in_memory(self.location):
+            logs = self._logs()
+            users = self.choice.among(logs.by_text, logs.source)
+            if logs.table is not None:
+                logs.table.refuse_bad_rows(self.options, users)
+            return users
 
     def remarks(self) -> Sequence[str]:
         """Return remarks on the choice of users and on where days begin."""
@@ -79,11 +80,12 @@ class TableSource(ABC):
 
         Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
-        logs = self._logs()
-        (user,) = select([user], logs.by_text, logs.source)
-        source, rows = logs.rows(user)
-        source += f", user {user}" if logs.columns.user else ""
-        return self.log(user, source, rows, logs.columns)
+        with _in_memory(self.location):
+            logs = self._logs()
+            (user,) = select([user], logs.by_text, logs.source)
+            source, rows = logs.rows(user)
+            source += f", user {user}" if logs.columns.user else ""
+            return self.log(user, source, rows, logs.columns)
 
     def log(self, user: User, source: str, rows: pd.DataFrame, columns: Columns) -> Reviews:
         """Make the log of one user of rows of a table."""
@@ -112,6 +114,15 @@ class TableSource(ABC):
 
     def __hash__(self) -> int:
         return hash((type(self), self.location))
+
+
+@contextmanager
+def _in_memory(source: str) -> Iterator[None]:
+    """Name a source that does not fit into memory: a small file may hold billions of rows."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ReviewLogError(source, [f"does not fit into memory: {error}"]) from error
 
 
 # Users are looked up once, not for each user that is read.

@@ -212,3 +212,18 @@ def test_folders_without_usable_files_or_columns_are_refused(tmp_path, csv):
     csv("x", name="logs/ann.tsv")
     with pytest.raises(ReviewLogError, match="both of user ann"):
         ReviewTable(folder).users()
+
+
+def test_a_table_beyond_memory_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "log.csv"
+    path.write_text("card,rating,time\n1,3,2024-01-01\n")
+
+    def too_large(*_, **__):
+        raise MemoryError("Unable to allocate 153. GiB")
+
+    for place in ("srs_eval.data.table.read_table", "srs_eval.data.source.read_log"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, too_large)
+            with pytest.raises(ReviewLogError, match="memory") as caught:
+                ReviewTable(path).read("log")
+            assert caught.value.source == str(path)
