@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -30,10 +30,10 @@ class Entry:
     name: str  # Name in tables
     place: Path  # Folder or file it was read from
     # Digest of the scored reviews of each user without a missing fold; "" if unknown
-    rows: Mapping[User, str]
-    reviews: Mapping[User, int]  # Number of these reviews
+    rows: dict[User, str]
+    reviews: dict[User, int]  # Number of these reviews
     # By metric, [len(rows)]: of the same users in the same order; NaN where not defined
-    scores: Mapping[str, FloatArray]
+    scores: dict[str, FloatArray]
     facts: Summary  # As far as they are known
     incomplete: tuple[User, ...] = ()  # Users with a missing fold; they have no scores
     run: Run | None = field(default=None, compare=False)  # None of published scores

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,20 +15,11 @@ from srs_eval.data.reviews import User
 _FEWEST_METRICS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """A run with the same predictions as another."""
+class Duplicate(NamedTuple):
+    """A run, left out of the statistics, and the one with the same predictions for both."""
 
-    run: Entry  # Left out of the statistics
-    twin: Entry  # Stands for both
-    by_predictions: bool  # Where these were not saved, scores were compared
-
-    @property
-    def in_words(self) -> str:
-        """Sentence that explains the duplicate."""
-        same = "makes the same predictions as" if self.by_predictions else "has the scores of"
-        why = "" if self.by_predictions else " in every metric and for every user"
-        return f"{self.run.name} {same} {self.twin.name}{why}; both count as one"
+    run: Entry
+    twin: Entry
 
 
 def find_duplicates(runs: Sequence[Entry], users: Sequence[User]) -> list[Duplicate]:
@@ -45,8 +36,7 @@ def find_duplicates(runs: Sequence[Entry], users: Sequence[User]) -> list[Duplic
         if twin is None:
             different.append(run)
         else:
-            by_predictions = run.has_predictions and twin.has_predictions
-            duplicates.append(Duplicate(run, twin, by_predictions))
+            duplicates.append(Duplicate(run, twin))
     return duplicates
 
 
@@ -55,21 +45,15 @@ def _is_same(run: Entry, twin: Entry, users: Sequence[User]) -> bool:
         return False
     defined = 0
     for name in run.scores.keys() & twin.scores.keys():
-        for some in (users[:1], users):  # Most runs differ for the first user
-            ours, theirs = run.values(name, some), twin.values(name, some)
-            if not np.array_equal(ours, theirs, equal_nan=True):
-                return False
+        ours, theirs = run.values(name, users), twin.values(name, users)
+        if not np.array_equal(ours, theirs, equal_nan=True):
+            return False
         defined += not np.isnan(ours).all()
     if not (run.has_predictions and twin.has_predictions):
         return defined >= _FEWEST_METRICS
-    return defined > 0 and _predict_the_same(run, twin, users)
-
-
-def _predict_the_same(run: Entry, twin: Entry, users: Sequence[User]) -> bool:
-    """Compare the predictions of both runs, user by user."""
     files = OwnPredictions(run), OwnPredictions(twin)
-    for user in users:
-        ours, theirs = (file.read(user) for file in files)
-        if len(ours) != len(theirs) or (ours.row != theirs.row).any() or (ours.p != theirs.p).any():
-            return False
-    return True
+    pairs = ((file.read(user) for file in files) for user in users)
+    return defined > 0 and all(
+        np.array_equal(ours.row, theirs.row) and np.array_equal(ours.p, theirs.p)
+        for ours, theirs in pairs
+    )

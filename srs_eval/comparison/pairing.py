@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from srs_eval.comparison.entry import Entry, protocols, usual_protocol
 from srs_eval.comparison.identical import Duplicate, find_duplicates
-from srs_eval.comparison.restriction import Restricted, restrict
+from srs_eval.comparison.restriction import restrict
 from srs_eval.comparison.words import counted, listed
 from srs_eval.data.reviews import FloatArray, IntArray, User
 from srs_eval.errors import ConfigError
@@ -57,9 +57,8 @@ def pair(
     users = [user for user in users if user in scored]  # Others do not count
     same = {*shared_users(every, users)}
     different = [user for user in users if user not in same]
-    can = all(run.has_digests and run.has_predictions for run in every)
     by_all = [user for user in different if all(user in run.rows for run in every)]
-    restrictable = by_all if can else []
+    restrictable = by_all if all(run.has_predictions for run in every) else []
     if different and not intersect:
         lines = ["these runs did not score the same reviews, so their scores cannot be compared:"]
         lines += [f"  - {line}" for line in _differences(runs, every, different)]
@@ -67,26 +66,27 @@ def pair(
         left += [f"at most {_fewest_reviews(every, by_all)} more"] if restrictable else []
         lines += [f"  intersect=true compares them on {' and on '.join(left)}"] if left else []
         raise ConfigError("\n".join(lines))
-    part = restrict(every, restrictable) if restrictable else Restricted(every)
-    both = tuple(user for user in users if user in same or user in part.users)
+    part, anew = restrict(every, restrictable) if restrictable else (every, frozenset[User]())
+    both = tuple(user for user in users if user in same or user in anew)
     if not both:
         lines = ["there is no user for whom all runs scored the same reviews"]
         raise ConfigError("\n".join([*lines, *_differences(runs, every, different)]))
-    reviews = np.array([part.runs[0].reviews[user] for user in both], np.int64)
-    duplicates = find_duplicates(part.runs, both)
+    reviews = np.array([part[0].reviews[user] for user in both], np.int64)
+    duplicates = find_duplicates(part, both)
     twins = [id(duplicate.run) for duplicate in duplicates]
-    lost = len(by_all) - len(part.users) - len(part.without)
+    fate = "are left out" if len(anew) == len(both) else "are of the other users only"
     return Paired(
-        runs=tuple(run for run in part.runs if id(run) not in twins),
+        runs=tuple(run for run in part if id(run) not in twins),
         users=both,
         reviews=reviews,
         notes=(
             *notes,
-            *(_restriction(every, users, reviews, part, lost) if different else ()),
+            *([_restriction(every, users, reviews, anew)] if different else ()),
+            *_losses(every, part, by_all, anew, fate),
             *_caveats(every),
-            *(duplicate.in_words for duplicate in duplicates),
+            *(_in_words(*duplicate) for duplicate in duplicates),
         ),
-        restricted=frozenset(part.users),
+        restricted=anew,
         duplicates=tuple(duplicates),
     )
 
@@ -141,26 +141,55 @@ def _differences(
 
 
 def _restriction(
-    runs: Sequence[Entry], users: Sequence[User], reviews: IntArray, part: Restricted, lost: int
-) -> Iterator[str]:
-    """Say what part of the runs is compared; `lost` users have no saved predictions."""
+    runs: Sequence[Entry], users: Sequence[User], reviews: IntArray, anew: Collection[User]
+) -> str:
+    """Say what part of the runs is compared."""
     every = sum(max(run.reviews.get(user, 0) for run in runs) for user in users)
-    anew = f"; {counted(len(part.users), 'user')} scored anew" if part.users else ""
-    yield (
+    scored = f"; {counted(len(anew), 'user')} scored anew" if anew else ""
+    return (
         f"Restricted to what all runs scored: {int(reviews.sum()):,} of "
-        f"{counted(every, 'review')}, {len(reviews):,} of {counted(len(users), 'user')}{anew}"
+        f"{counted(every, 'review')}, {len(reviews):,} of {counted(len(users), 'user')}{scored}"
     )
-    if lost:
-        without = [run.name for run in runs if not run.has_predictions]
+
+
+def _losses(
+    runs: Sequence[Entry],
+    part: Sequence[Entry],
+    users: Sequence[User],
+    anew: Collection[User],
+    fate: str,
+) -> Iterator[str]:
+    """Say what is lost of the users for whom runs scored different reviews.
+
+    `fate` is what becomes of metrics that saved predictions do not give.
+    """
+    unsaved = [run.name for run in runs if not run.has_predictions]
+    without = [user for user in users if user not in anew]
+    if unsaved and users:
         yield (
-            f"{listed(without)} kept no predictions: users for whom runs scored different reviews "
+            f"{listed(unsaved)} kept no predictions: users for whom runs scored different reviews "
             "are left out, although they may have reviews in common"
         )
-    if part.without:
-        yield f"Left out, as they have no review that all scored: {users_of(part.without)}"
-    if part.lost:
-        left = "are left out" if len(reviews) == len(part.users) else "are of the other users only"
-        yield f"Saved predictions do not give {', '.join(part.lost)}, which {left}"
+    elif without:
+        yield f"Left out, as they have no review that all scored: {users_of(without)}"
+    lost = {
+        name: None
+        for before, after in zip(runs, part, strict=True)
+        for name in before.scores
+        if anew
+        and not np.isnan(before.values(name, [*anew])).all()
+        and np.isnan(after.values(name, [*anew])).all()
+    }
+    if lost:
+        yield f"Saved predictions do not give {', '.join(lost)}, which {fate}"
+
+
+def _in_words(run: Entry, twin: Entry) -> str:
+    """Say that a run is the duplicate of another."""
+    if run.has_predictions and twin.has_predictions:
+        return f"{run.name} makes the same predictions as {twin.name}; both count as one"
+    same = f"has the scores of {twin.name} in every metric and for every user"
+    return f"{run.name} {same}; both count as one"
 
 
 def _caveats(runs: Sequence[Entry]) -> Iterator[str]:

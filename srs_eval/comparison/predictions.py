@@ -9,6 +9,7 @@ import math
 from collections.abc import Collection, Sequence
 from copy import copy
 from functools import reduce
+from pathlib import Path
 
 import numpy as np
 
@@ -32,29 +33,21 @@ class SameReviews:
 
     def __init__(self, runs: Sequence[Entry], restricted: Collection[User] = ()) -> None:
         self.runs = [n for n, run in enumerate(runs) if run.has_predictions]  # Those that saved
-        # Entries outlive comparisons, and many of them must not keep their files open
-        self._files = [OwnPredictions(runs[n]) for n in self.runs]
+        self._entries = [runs[n] for n in self.runs]
+        self._files = [OwnPredictions(entry) for entry in self._entries]
         self._restricted = restricted
 
     def read(self, user: User) -> dict[int, Predictions]:
         """Return the predictions of a user by the number of the run.
 
-        Of a restricted user, these are the reviews in common; otherwise any other review is an
-        error.
+        Of a restricted user, these are the reviews in common.
         """
         parts = [file.read(user) for file in self._files]
         if user in self._restricted:
-            parts = in_common([file.entry for file in self._files], parts)
-        for file, part in zip(self._files, parts, strict=True):
-            first = parts[0]
-            is_same = len(part) == len(first) == file.entry.reviews[user]
-            if (
-                not is_same
-                or (part.row != first.row).any()
-                or (part.recalled != first.recalled).any()
-            ):
-                raise file.not_its_own(user)
-            file.check(part)
+            parts = in_common(self._entries, parts)
+        for entry, part in zip(self._entries, parts, strict=True):
+            if rows_fingerprint(part) != self._entries[0].rows[user]:
+                raise not_its_own(entry.place, user)
         return dict(zip(self.runs, parts, strict=True))
 
 
@@ -62,46 +55,37 @@ class OwnPredictions:
     """The predictions that the scores of a run were made of; others are refused."""
 
     def __init__(self, entry: Entry) -> None:
-        self.entry, self._run = entry, copy(entry.run)
-        self._scores = {
-            name: dict(zip(entry.rows, entry.scores[name].tolist(), strict=True))
-            for name in PER_REVIEW
-            if name in entry.scores
-        }
+        assert entry.run is not None
+        # Entries outlive comparisons, and many of them must not keep their files open
+        self._run, scores = copy(entry.run), entry.run.by_user
+        self._names = [name for name in PER_REVIEW if name in scores.names]
+        values = scores.values[:, [scores.names.index(name) for name in self._names]].tolist()
+        known = zip(scores.rows, values, strict=True)
+        self._known = dict(zip(scores.users, known, strict=True))  # Digests and scores
 
     def read(self, user: User) -> Predictions:
-        """Return the predictions of one user, whose scores may be of some of them."""
-        predictions = None if self._run is None else self._run.predictions(user, curves=False)
-        if predictions is None:
-            raise self.not_its_own(user)
-        return predictions
-
-    def read_own(self, user: User) -> Predictions:
         """Return the predictions that the scores of a user are of."""
-        predictions = self.read(user)
-        if rows_fingerprint(predictions) != self.entry.rows[user]:
-            raise self.not_its_own(user)
-        self.check(predictions)
-        return predictions
-
-    def check(self, predictions: Predictions) -> None:
-        """Raise an error unless predictions of a user have the scores of the run."""
-        (user,) = predictions.users
-        for name, of_users in self._scores.items():
-            loss, score = float(losses(predictions, name).mean()), of_users.get(user, math.nan)
+        predictions = self._run.predictions(user, curves=False)
+        digest, scores = self._known[user]
+        if predictions is None or rows_fingerprint(predictions) != digest:
+            raise not_its_own(self._run.folder, user)
+        for name, score in zip(self._names, scores, strict=True):
+            loss = float(losses(predictions, name).mean())
             if not (math.isnan(score) or math.isclose(loss, score, rel_tol=_CLOSE, abs_tol=1e-12)):
                 raise ConfigError(
-                    f"{self.entry.place / PREDICTIONS}: the predictions of user {user} have a "
+                    f"{self._run.folder / PREDICTIONS}: the predictions of user {user} have a "
                     f"{name} of {loss:.6g}, and scores.parquet says {score:.6g}; the files are of "
                     "different runs"
                 )
+        return predictions
 
-    def not_its_own(self, user: User) -> ConfigError:
-        """Return the error that predictions and scores in a folder belong to different runs."""
-        return ConfigError(
-            f"{self.entry.place / PREDICTIONS}: the predictions of user {user} are not of the "
-            "reviews that scores.parquet is about; the files are of different runs"
-        )
+
+def not_its_own(folder: Path, user: User) -> ConfigError:
+    """Return the error that predictions and scores in a folder belong to different runs."""
+    return ConfigError(
+        f"{folder / PREDICTIONS}: the predictions of user {user} are not of the reviews that "
+        "scores.parquet is about; the files are of different runs"
+    )
 
 
 def in_common(runs: Sequence[Entry], parts: Sequence[Predictions]) -> list[Predictions]:
