@@ -34,15 +34,13 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:
 def _entries_at(path: Path) -> list[Entry]:
     if not path.exists():
         raise ConfigError(f"{path}: there is no such file or folder")
+    below = runs_below(path)
+    if below:
+        return [read_entry(folder) for folder in below]
+    if any(is_published(file) for file in (path.iterdir() if path.is_dir() else [path])):
+        return read_published(path)
     if path.is_dir():
-        below = runs_below(path)
-        if below:
-            return [read_entry(folder) for folder in below]
-        if any(is_published(file) for file in path.iterdir()):
-            return read_published(path)
         raise ConfigError(
             f"{path}: no finished runs here or below; a run's folder has {SUMMARY} and {SCORES}"
         )
-    if is_published(path):
-        return read_published(path)
     raise ConfigError(f"{path}: neither the folder of a run nor a file of published scores")

@@ -6,14 +6,14 @@ The files do not identify the scored reviews, only their number for each user.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 
 from srs_eval.algorithms.algorithm import (
@@ -24,7 +24,6 @@ from srs_eval.algorithms.algorithm import (
 )
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import listed, one_line
-from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.exports.upstream import bare, is_plainly
 from srs_eval.runs.folder import reading
@@ -94,8 +93,7 @@ def read_published(path: Path, models: Sequence[str] = ()) -> list[Entry]:
     for file in sorted(files, key=lambda file: file.suffix != ".parquet"):
         if is_published(file):
             with reading(file):
-                read = _of_table if file.suffix == ".parquet" else _of_lines
-                for entry in read(file):
+                for entry in _entries(file):
                     entries.setdefault(entry.name, entry)
     if not entries:
         raise ConfigError(
@@ -120,73 +118,67 @@ def _chosen(entries: Mapping[str, Entry], models: Sequence[str], path: Path) -> 
     return list(chosen.values())
 
 
-def _of_table(file: Path) -> Iterator[Entry]:
-    table = pq.read_table(file, page_checksum_verification=True).to_pandas()
-    names = [name for name in table if name not in (*_IDENTITY, _WHEN)]
+def _entries(file: Path) -> Iterator[Entry]:
+    """Read the models of a file."""
+    table = _table(file)
     for model, part in table.groupby("model", sort=False):
-        scores = {name: part[name].to_numpy(np.float64) for name in names}
-        when = part[_WHEN].dropna().tolist() if _WHEN in part else ()
-        yield _entry(str(model), file, part["user"].tolist(), part["size"].tolist(), scores, when)
+        name, users, sizes = str(model), part["user"].tolist(), part["size"].tolist()
+        odd = [
+            f"user {user!r} has size {size!r}"
+            for user, size in zip(users, sizes, strict=True)
+            if type(user) not in (int, str) or type(size) is not int or size < 1
+        ]
+        if odd:
+            expected = "a number or a name, and a whole number of 1 or more"
+            raise ConfigError(f"{file}: {name}: {listed(odd)}; expected {expected}")
+        if len(set(users)) < len(users):
+            raise ConfigError(f"{file}: {name} has more than one score of the same user")
+        traits = set[str]().union(*part.get(TRAITS_OF_MODEL, ()))
+        declared: dict[str, Any] = {trait: True for trait in TRAITS if trait in traits}
+        when = _when(file, name, part[_WHEN].dropna().tolist() if _WHEN in part else ())
+        metrics = part.columns.difference([*_IDENTITY, _WHEN, TRAITS_OF_MODEL], sort=False)
+        yield Entry(
+            name=one_line(name),
+            place=file,
+            rows=dict.fromkeys(users, ""),
+            reviews=dict(zip(users, sizes, strict=True)),
+            scores={metric: part[metric].to_numpy(np.float64) for metric in metrics},
+            facts=Summary(one_line(name), data=PUBLISHED, users=len(users), when=when, **declared),
+        )
 
 
-def _of_lines(file: Path) -> Iterator[Entry]:
+def _table(file: Path) -> pd.DataFrame:
+    """Read a row for each model and user, with metrics under the names that they have here."""
+    if file.suffix == ".parquet":
+        table: pd.DataFrame = pq.read_table(file, page_checksum_verification=True).to_pandas()
+        return table
     with file.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if line.strip()]
-    if not all(isinstance(row, dict) and isinstance(row["metrics"], dict) for row in rows):
-        raise ValueError("a line is no object with metrics")
-    names = dict.fromkeys(name for row in rows for name in row["metrics"] if name in METRICS)
-    values = {
-        METRICS[name]: np.array([_number(row["metrics"].get(name)) for row in rows], np.float64)
-        for name in names
-    }
-    users, sizes = [row["user"] for row in rows], [row["size"] for row in rows]
-    when = [row.get(_WHEN) for row in rows]
-    traits = {trait for row in rows for trait in row.get(TRAITS_OF_MODEL, ())}
-    yield _entry(file.stem, file, users, sizes, values, when, traits)
-
-
-def _entry(
-    name: str,
-    file: Path,
-    users: list[User],
-    sizes: list[int],
-    scores: dict[str, np.ndarray],
-    when: Sequence[str | None],
-    traits: Collection[str] = (),
-) -> Entry:
-    odd = [
-        f"user {user!r} has size {size!r}"
-        for user, size in zip(users, sizes, strict=True)
-        if type(user) not in (int, str) or type(size) is not int or size < 1
+    about = [
+        {
+            "model": file.stem,
+            "user": row["user"],
+            "size": row["size"],
+            _WHEN: row.get(_WHEN),
+            TRAITS_OF_MODEL: row.get(TRAITS_OF_MODEL, ()),
+            **{METRICS[name]: each for name, each in row["metrics"].items() if name in METRICS},
+        }
+        for row in rows
     ]
-    if odd:
-        expected = "a number or a name, and a whole number of 1 or more"
-        raise ConfigError(f"{file}: {name}: {listed(odd)}; expected {expected}")
-    if len(set(users)) < len(users):
-        raise ConfigError(f"{file}: {name} has more than one score of the same user")
-    name = one_line(name)
-    stated = [value for value in when if value is not None]
-    declared: dict[str, Any] = {trait: True for trait in TRAITS if trait in traits}
-    predicts = _stated(file, name, stated) if stated else known_when(name)
-    return Entry(
-        name=name,
-        place=file,
-        rows=dict.fromkeys(users, ""),
-        reviews=dict(zip(users, sizes, strict=True)),
-        scores=scores,
-        facts=Summary(name, data=PUBLISHED, users=len(users), when=predicts, **declared),
-    )
+    return pd.DataFrame(about, dtype=object)
 
 
-def _stated(file: Path, name: str, when: Sequence[str]) -> str:
-    """Return when predictions are made as the file says, which is the same for all users."""
-    stated = {when_named(str(value)) for value in when}
-    if len(stated) > 1 or not stated <= set(WHEN):
+def _when(file: Path, name: str, stated: Sequence[str]) -> str:
+    """Return when predictions are made: as the file says, the same for all users, or is known."""
+    if not stated:
+        return known_when(name)
+    times = {when_named(str(value)) for value in stated}
+    if len(times) > 1 or not times <= set(WHEN):
         raise ConfigError(
-            f"{file}: {name} predicts {', '.join(sorted(stated))}; expected one of "
+            f"{file}: {name} predicts {', '.join(sorted(times))}; expected one of "
             f"{', '.join((*WHEN, *ALIASES))}"
         )
-    return stated.pop()
+    return times.pop()
 
 
 def known_when(name: str) -> str:
@@ -194,7 +186,3 @@ def known_when(name: str) -> str:
     if name.lower().startswith(_AT_REVIEW):
         return "at_review"
     return "previous_review" if name.lower().startswith(_PREVIOUS_REVIEW) else UNKNOWN
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -74,21 +75,20 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     rows: list[dict[str, Any]] = []
     for fact, parts in zip(FACTS, zip(*of_users, strict=True), strict=True):
         gaps, mass, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
-        strata = [k for k in range(counts.shape[1]) if counts[:, k].any()]
-        if len(strata) > 1:
-            for k in strata:
-                about = {
-                    "fact": fact,
-                    "label": label_of(fact, k),
-                    "share": float(mass[:, k].sum() / mass.sum()),
-                    "reviews": int(counts[:, k].sum()),
-                    "clusters": int(np.count_nonzero(counts[:, k])),
-                }
-                for run, column in zip(same.runs, gaps[:, k].T, strict=True):
-                    estimate = ratio_of_sums(column, mass[:, k], size=1.0)
-                    lo, hi = estimate.interval()
-                    difference = {"difference": estimate.mean, "lo": lo, "hi": hi}
-                    rows.append({**about, "run": paired.runs[run].name, **difference})
+        strata = np.flatnonzero(counts.any(axis=0)).tolist()
+        for k in strata if len(strata) > 1 else ():
+            about = {
+                "fact": fact,
+                "label": label_of(fact, k),
+                "share": float(mass[:, k].sum() / mass.sum()),
+                "reviews": int(counts[:, k].sum()),
+                "clusters": int(np.count_nonzero(counts[:, k])),
+            }
+            for run, column in zip(same.runs, gaps[:, k].T, strict=True):
+                estimate = ratio_of_sums(column, mass[:, k], size=1.0)
+                lo, hi = estimate.interval()
+                difference = {"difference": estimate.mean, "lo": lo, "hi": hi}
+                rows.append({**about, "run": paired.runs[run].name, **difference})
     sample = f"{len(users):,} of {len(paired.users):,} users"
     return Strata(
         tuple(same.runs),
@@ -155,11 +155,9 @@ def _sums(
 def _um_plus_frame(names: list[str], values: FloatArray) -> pd.DataFrame:
     """Return the mean over users of UM+ [users, runs, runs], with its interval."""
     rows = []
-    for a, run in enumerate(names):
-        for b, other in enumerate(names):
-            if a != b:
-                mean = mean_of_users(values[:, a, b])
-                lo, hi = mean.interval()
-                bounds = {"mean": mean.mean, "lo": max(lo, 0.0), "hi": min(hi, 1.0)}
-                rows.append({"run": run, "other": other, **bounds})
+    for a, b in permutations(range(len(names)), 2):
+        mean = mean_of_users(values[:, a, b])
+        lo, hi = mean.interval()
+        bounds = {"mean": mean.mean, "lo": max(lo, 0.0), "hi": min(hi, 1.0)}
+        rows.append({"run": names[a], "other": names[b], **bounds})
     return pd.DataFrame(rows)
