@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srs_eval import cards as cards_module
+from srs_eval.data import cards as cards_module
 from srs_eval.data.cards import earlier_on_card, rows_by_card, stable_order
 from srs_eval.errors import ReviewLogError
 from srs_eval.runs.evaluation import checked_users

@@ -27,8 +27,8 @@ REFERENCE = {(golden["name"], golden["interval"]): golden for golden in ALL["alg
 LOG_ODDS = {
     (name, interval): log_odds
     for name, log_odds in {
-        "DASH": Dash().log_odds(whole_days=True),
-        "DASH[MCM]": DashMcm().log_odds(whole_days=True),
+        "DASH": Dash().equations(whole_days=True),
+        "DASH[MCM]": DashMcm().equations(whole_days=True),
         "DASH[ACT-R]": FadingTraces(),
         "ACT-R": ActivationEquations(),
         "LogisticRegression": LogisticEquations(),
@@ -102,7 +102,7 @@ def test_default_parameters_are_the_published_ones():
     # With same-day reviews in the log, DASH and DASH[MCM] start elsewhere.
     of_short = REFERENCE["DASH", "secs"]["parameters"]["default_short"]
     for algorithm in (Dash(), DashMcm()):
-        assert list(algorithm.log_odds(whole_days=False).parameters.defaults) == of_short
+        assert list(algorithm.equations(whole_days=False).parameters.defaults) == of_short
 
 
 FILE = Path(__file__).parents[1] / "golden/training_josh.json"

@@ -149,7 +149,7 @@ def test_a_backlog_of_which_few_reviews_can_be_judged_makes_no_sure_advice(tmp_p
     own, others = advice.new.own, advice.new.others
     assert abs(advice.new.chance - 0.5) < abs(Belief.of(own, others).chance - 0.5)
     doubt = Answer.of(study).doubt()
-    assert f"nly {advice.learnable} of your 480 reviews on later days can be judged" in doubt
+    assert f" {advice.learnable} of your 480 reviews on later days can be judged" in doubt
 
 
 def test_reviews_a_day_without_fsrs_are_those_that_are_scheduled(tmp_path):

@@ -29,10 +29,14 @@ def trials_in(folder):
     return optuna.load_study(study_name="search", storage=storage).trials
 
 
+def best_of(text):
+    """Return the lines on the best trial of a search, and on the command for it."""
+    return [line for line in text.splitlines() if line.startswith(("best     ", "use it   "))]
+
+
 def used(here, search):
-    """Paste the last line of a search; return the configuration and the summary of that run."""
-    *_, first, last = search.out.splitlines()
-    assert (first[:9], last[:9]) == ("best     ", "use it   ")
+    """Paste the command of a search; return the configuration and the summary of that run."""
+    _, last = best_of(search.out)
     final = here(*shlex.split(last)[5:], "hydra.run.dir=final")
     assert final.status == 0, final.err
     config = OmegaConf.load(here.folder / "final" / ".hydra" / "config.yaml")
@@ -162,7 +166,7 @@ def test_the_run_of_a_search_shows_the_best_trial_and_how_it_was_found(tmp_path)
     runs = client.search_runs([client.get_experiment_by_name("srs_eval").experiment_id])
     (parent,) = (each for each in runs if each.data.tags.get("kind") == "sweep")
     assert parent.info.status == "FINISHED"
-    *_, first, last = done.text.splitlines()
+    first, last = best_of(done.text)
     note = parent.data.tags["mlflow.note.content"]
     assert note.startswith(f"**{first}**\n")
     assert last in note
