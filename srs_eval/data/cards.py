@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from srs_eval.data.reviews import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Reviews,
-    columns_of,
-)
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews, columns_of
 
 Clock = TypeVar("Clock", IntArray, FloatArray)
 
@@ -52,9 +46,8 @@ class CardRows:
     def any(self, event: BoolArray) -> BoolArray:
         """Return for each row whether the event happened at any row of the same card."""
         happened = np.logical_or.reduceat(event[self.order], self.begins)
-        result = np.empty(len(self.order), bool)
-        result[self.order] = np.repeat(happened, self.lengths)
-        return result
+        any_of_card: BoolArray = self._by_row(np.repeat(happened, self.lengths))
+        return any_of_card
 
     def first(self) -> IntArray:
         """Row number of the first row of each row's card."""
@@ -62,10 +55,7 @@ class CardRows:
 
     def previous(self) -> IntArray:
         """Row number of the card's row before each row, -1 where there is none."""
-        before = np.empty_like(self.order)
-        before[1:] = self.order[:-1]
-        before[self.begins] = -1
-        return self._by_row(before)
+        return self.last(np.arange(1, 1 + len(self.order))) - 1
 
     def last(self, values: IntArray) -> IntArray:
         """Value of the card's row before each row, 0 where there is none.
@@ -79,28 +69,18 @@ class CardRows:
         before[self.begins] = 0
         return self._by_row(before)
 
-    def _by_row(self, values: IntArray) -> IntArray:
+    def _by_row(self, values: Any) -> Any:
         """Return values that are ordered by card in the order of the log."""
         result = np.empty_like(values)
         result[self.order] = values
         return result
 
 
-class _Known(NamedTuple):
-    card: IntArray
-    rows: CardRows
-
-
-class _Recent(NamedTuple):
-    """A log whose cards were sorted, and the latest of its beginnings."""
-
-    whole: _Known
-    beginning: _Known | None = None
-
-
-# The same cards are asked for again and again: to fit what was just predicted, for instance, and
-# every fold is a beginning of one log.
-_recent: list[_Recent | None] = [None]
+_Known = tuple[IntArray, CardRows]
+# Cards and rows of the log that was sorted last, and of the latest of its beginnings. The same
+# cards are asked for again and again: to fit what was just predicted, for instance, and every fold
+# is a beginning of one log.
+_recent: list[tuple[_Known, ...]] = [()]
 
 
 def rows_by_card(card: IntArray) -> CardRows:
@@ -110,15 +90,14 @@ def rows_by_card(card: IntArray) -> CardRows:
     >>> rows_by_card(np.array([7, 9, 7])).order.tolist()
     [0, 2, 1]
     """
-    recent = _recent[0]
-    for known in recent or ():
-        if known is not None and np.array_equal(card, known.card):
-            return known.rows
-    if recent is None or not _begins(card, recent.whole):
-        return _sorted(card)
-    order = recent.whole.rows.order
-    rows = _along(card, order[order < len(card)])
-    _recent[0] = recent._replace(beginning=_Known(card.copy(), rows))
+    for cards, rows in _recent[0]:
+        if np.array_equal(card, cards):
+            return rows
+    whole = _whole_log(card)
+    cards, rows = whole
+    if len(cards) > len(card):
+        rows = _along(card, rows.order[rows.order < len(card)])
+        _recent[0] = (whole, (card.copy(), rows))
     return rows
 
 
@@ -127,20 +106,17 @@ def rows_of_whole_log(card: IntArray) -> CardRows:
 
     Of the whole log, where that was sorted before: then there are rows beyond the last of `card`.
     """
+    return _whole_log(card)[1]
+
+
+def _whole_log(card: IntArray) -> _Known:
+    """Return the log sorted last if it begins with these cards, else sort them."""
     recent = _recent[0]
-    if recent is not None and _begins(card, recent.whole):
-        return recent.whole.rows
-    return _sorted(card)
-
-
-def _begins(card: IntArray, log: _Known) -> bool:
-    return np.array_equal(card, log.card[: len(card)])
-
-
-def _sorted(card: IntArray) -> CardRows:
-    rows = _along(card, stable_order(card))
-    _recent[0] = _Recent(_Known(card.copy(), rows))
-    return rows
+    if recent and np.array_equal(card, recent[0][0][: len(card)]):
+        return recent[0]
+    whole = card.copy(), _along(card, stable_order(card))
+    _recent[0] = (whole,)
+    return whole
 
 
 def _along(card: IntArray, order: IntArray) -> CardRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -209,6 +209,12 @@ def quoted(value: Any) -> str:
         return repr(text) if isinstance(value, str) else text
     head = text[:_CHARACTERS_QUOTED]
     return f"{head!r}… ({len(text):,} characters)" if isinstance(value, str) else f"{head}…"
+
+
+def listed(names: Sequence[object], most: int = 5) -> str:
+    """List the first names and count the others."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 def violations(

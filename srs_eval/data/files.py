@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from srs_eval.data.cells import quoted
+from srs_eval.data.cells import listed, quoted
 from srs_eval.data.options import Columns
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.places import Place, explained
@@ -62,8 +62,10 @@ def existing(path: str | Path | Place) -> Place:
     raise ReviewLogError(str(place), [what], hint)
 
 
-def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.DataFrame:
-    """Read a whole file; its suffix says which kind it is.
+def read_table(
+    path: str | Path | Place, *, text: Collection[str] = (), rows: int | None = None
+) -> pd.DataFrame:
+    """Read a file, its first `rows` or, in parquet always, the whole; its suffix says which kind.
 
     The columns `text` of a CSV stay text, so that 007 and 7 stay different. Raise `ReviewLogError`
     if the file cannot be read as what its suffix says.
@@ -76,8 +78,8 @@ def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.Da
         if place.suffix == ".parquet":
             return _read_parquet(place)
         if place.suffix in _JSON_LINES:
-            return _read_json(place)
-        return _read_csv(place, text)
+            return _read_json(place, rows)
+        return _read_csv(place, text, rows)
 
 
 def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
@@ -121,13 +123,10 @@ def _text_of_csv(place: Place, used: Collection[str], size: int) -> Iterator[pa.
 def column_names(path: str | Path | Place) -> list[str]:
     """Return the names of the columns of a file, without reading the rest."""
     place = Place.of(path)
-    with _readable(place):
-        if place.suffix == ".parquet":
-            with parquet_file(place) as file:
-                return list(file.schema_arrow.names)
-        if place.suffix in _JSON_LINES:
-            return [*_read_json(place, rows=1).columns]
-        return [*_read_csv(place, rows=0).columns]
+    if place.suffix != ".parquet":
+        return [*read_table(place, rows=1 if place.suffix in _JSON_LINES else 0).columns]
+    with parquet_file(place) as file:
+        return list(file.schema_arrow.names)
 
 
 def check_columns(
@@ -148,10 +147,9 @@ def check_columns(
             said = f"{what} {column!r}, needed for data.columns.{noun.partition(' ')[0]}"
             wrong.append(Violation(said, "duplicate" if count else "missing", column))
     if wrong:
-        names = [name if len(name) <= 60 else quoted(name) for name in present[:_COLUMNS_QUOTED]]
-        further = len(present) - len(names)
-        listed = ", ".join(names) + (f" and {further:,} further" if further else "")
-        hint = f"Columns: {listed or 'none'}. Name them as data.columns.…=COLUMN. {hint}"
+        names = [name if len(name) <= 60 else quoted(name) for name in present]
+        names_there = listed(names, _COLUMNS_QUOTED) or "none"
+        hint = f"Columns: {names_there}. Name them as data.columns.…=COLUMN. {hint}"
         raise ReviewLogError(source, wrong, hint.strip())
     users = [name for name in present if _WORDS.sub("", name.lower()) in _USERS]
     if users and of_user and columns.user is None:
@@ -209,7 +207,7 @@ def pandas_from_arrow(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
-def _read_json(place: Place, *, rows: int | None = None) -> pd.DataFrame:
+def _read_json(place: Place, rows: int | None) -> pd.DataFrame:
     """Read one file of JSON lines in UTF-8."""
     objects, number = list[dict[str, Any]](), 0
     with place.reading() as file:
@@ -224,7 +222,7 @@ def _read_json(place: Place, *, rows: int | None = None) -> pd.DataFrame:
     return pd.DataFrame(objects)
 
 
-def _read_csv(place: Place, text: Collection[str] = (), *, rows: int | None = None) -> pd.DataFrame:
+def _read_csv(place: Place, text: Collection[str], rows: int | None) -> pd.DataFrame:
     """Read a CSV or TSV file in UTF-8; the columns `text` stay text."""
     sign, above = _header_form(place)
     form: dict[str, Any] = {"sep": sign, "encoding": "utf-8-sig", "index_col": False}

@@ -24,12 +24,7 @@ from srs_eval.data.cells import (
     without_categories,
 )
 from srs_eval.data.options import Columns, TableOptions
-from srs_eval.data.reviews import (
-    GROUPS,
-    IntArray,
-    Reviews,
-    User,
-)
+from srs_eval.data.reviews import GROUPS, IntArray, Reviews, User
 from srs_eval.data.schema import Draft, Fault
 from srs_eval.data.times import LATE, SKIPPED, UNREADABLE, Times, day_numbers, read_times
 from srs_eval.errors import Violation

@@ -11,13 +11,7 @@ import pandas as pd
 
 from srs_eval.data.cards import FIRST, previous_review, since_previous
 from srs_eval.data.cells import are_missing, numbers, violations, whole_numbers
-from srs_eval.data.reviews import (
-    COLUMNS,
-    BoolArray,
-    IntArray,
-    Reviews,
-    User,
-)
+from srs_eval.data.reviews import COLUMNS, BoolArray, IntArray, Reviews, User
 from srs_eval.errors import ReviewLogError, Violation
 
 _CENTURY_DAYS = 36_525

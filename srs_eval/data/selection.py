@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from annotated_types import Gt
 from pydantic import BeforeValidator, Strict
 
+from srs_eval.data.cells import listed
 from srs_eval.data.options import check_options
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
@@ -70,14 +71,14 @@ def select(names: Sequence[User], known: Mapping[str, User], source: str) -> tup
     missing = [name for name in names if str(name) not in known]
     if missing:
         users = "1 user" if len(known) == 1 else f"{len(known):,} users"
-        hint = f"It has {users}: {_listed([*known.values()])}."
+        hint = f"It has {users}: {listed([*known.values()])}."
         if len(missing) == 1 and isinstance(missing[0], int):
             hint += (
                 f" data.users takes names; data.first={missing[0]} takes so many users, and "
                 f"data.sample={missing[0]} a random sample."
             )
         there_is = "there is no user" if len(missing) == 1 else "there are no users"
-        raise ReviewLogError(source, [Violation(f"{there_is} {_listed(missing)}", "unknown")], hint)
+        raise ReviewLogError(source, [Violation(f"{there_is} {listed(missing)}", "unknown")], hint)
     return tuple(known[str(name)] for name in names)
 
 
@@ -121,9 +122,3 @@ class Choice:
 
 def _digest(user: User) -> bytes:
     return hashlib.sha256(str(user).encode()).digest()[:16]
-
-
-def _listed(names: Sequence[object], most: int = 5) -> str:
-    """List the first names and count the others."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more

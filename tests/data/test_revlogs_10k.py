@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from public_logs import JOSH, JOSH_AS_BENCHMARK, LOGS
 
-from srs_eval.data import files
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.errors import ReviewLogError
 
@@ -39,15 +38,13 @@ def write(path, table):
     return path
 
 
-def test_users_are_named_by_number_without_reading_them(folder, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "read_table", None)
-        for path in (folder, folder / "revlogs", str(folder)):
-            source = RevlogsFolder(path)
-            assert source.users() == (1, 2, 10)
-            assert (source.name, source.location) == ("anki", str(path))
-        assert RevlogsFolder(folder, "1-2").users() == (1, 2)
-        assert RevlogsFolder(folder, [10, 1]).users() == (10, 1)
+def test_users_are_named_by_number(folder):
+    for path in (folder, folder / "revlogs", str(folder)):
+        source = RevlogsFolder(path)
+        assert source.users() == (1, 2, 10)
+        assert (source.name, source.location) == ("anki", str(path))
+    assert RevlogsFolder(folder, "1-2").users() == (1, 2)
+    assert RevlogsFolder(folder, [10, 1]).users() == (10, 1)
     log = source.read(10)
     assert (log.user, log.left_out, log.deck, log.preset) == (10, {}, None, None)
     for name in LOG:

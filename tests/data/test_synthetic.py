@@ -66,7 +66,7 @@ def test_truth_is_the_probability_of_recall_whatever_is_known_before_an_answer(l
     assert 0.1 < np.median(gains) < 0.45
 
 
-def test_a_source_says_what_it_is_and_reads_only_whom_it_has():
+def test_a_source_reads_only_whom_it_has():
     for user in (0, 9, -1, "1", "anna"):
         with pytest.raises(ReviewLogError, match="numbered from 1 to 8"):
             SyntheticUsers().read(user)
@@ -74,10 +74,6 @@ def test_a_source_says_what_it_is_and_reads_only_whom_it_has():
     assert len(many.users()) == 1_000_000_000
     assert len(many.read(999_999_999)) <= 50
     assert SyntheticUsers(max_reviews=1).read(1).elapsed_days.tolist() == [-1]
-    assert SyntheticUsers().name == "synthetic"
-    alone = SyntheticUsers(users=1, max_reviews=None)
-    assert alone.location == "1 simulated user (seed 2026, size x 0.2)"
-    assert "at most 10,000 reviews each" in SyntheticUsers().location
 
 
 def test_schedulers_ask_for_the_intervals_of_their_rules(transcript):

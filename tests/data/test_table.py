@@ -158,13 +158,6 @@ def test_two_columns_of_one_name_are_refused_where_they_are_needed(csv, tmp_path
     assert len(read(csv(f"{HEADER},why,why", "1,3,0,,"))) == 1
 
 
-def test_the_zone_and_the_hour_at_which_days_begin_are_reported(csv):
-    path = csv("card,rating,time", "1,3,2024-01-01")
-    (remark,) = ReviewTable(path, time_zone="Europe/Berlin", day_start_hour=4.5).remarks()
-    assert "04:30" in remark
-    assert "Europe/Berlin" in remark
-
-
 def test_a_file_can_hold_several_users_if_their_column_is_named(csv):
     path = csv("who,card,rating,day", "ben,1,3,0", "7,1,4,0", "ben,1,1,2")
     source = ReviewTable(path, BY_USER)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.data.cards import rows_by_card
+from srs_eval.data.cells import listed
 from srs_eval.data.reviews import BoolArray, IntArray
 from srs_eval.errors import ReviewLogError
 
@@ -78,9 +79,8 @@ def matching(
         wrong += [] if numbers else [f"{option}={pattern}: no such name in the collection"]
     if wrong:
         titles = sorted(names.values(), key=str.casefold)
-        more = len(titles) - _NAMED_AT_MOST
-        listed = ", ".join(titles[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
-        raise ReviewLogError(source, wrong, f"There are: {listed or 'no names'}.")
+        names_there = listed(titles, _NAMED_AT_MOST) or "no names"
+        raise ReviewLogError(source, wrong, f"There are: {names_there}.")
     return matched
 
 
