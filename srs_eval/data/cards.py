@@ -10,6 +10,7 @@ import numpy as np
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews, columns_of
 
 Clock = TypeVar("Clock", IntArray, FloatArray)
+Values = TypeVar("Values", IntArray, BoolArray)
 
 FIRST = -1  # In place of the interval before a card's first review
 # Numbers that fit into 16 bits are sorted several times as fast as others.
@@ -46,8 +47,7 @@ class CardRows:
     def any(self, event: BoolArray) -> BoolArray:
         """Return for each row whether the event happened at any row of the same card."""
         happened = np.logical_or.reduceat(event[self.order], self.begins)
-        any_of_card: BoolArray = self._by_row(np.repeat(happened, self.lengths))
-        return any_of_card
+        return self._by_row(np.repeat(happened, self.lengths))
 
     def first(self) -> IntArray:
         """Row number of the first row of each row's card."""
@@ -69,7 +69,7 @@ class CardRows:
         before[self.begins] = 0
         return self._by_row(before)
 
-    def _by_row(self, values: Any) -> Any:
+    def _by_row(self, values: Values) -> Values:
         """Return values that are ordered by card in the order of the log."""
         result = np.empty_like(values)
         result[self.order] = values
