@@ -115,7 +115,7 @@ def users_frame(standings: Standings) -> pd.DataFrame:
 def facts(standings: Standings) -> str:
     """Return what the comparison rests on."""
     runs = standings.runs
-    data = dict.fromkeys(name for r in runs for name in (r.facts.data, r.protocol) if name)
+    data = dict.fromkeys(name for r in runs for name in (r.facts.data, r.facts.protocol) if name)
     users, reviews = len(standings.users), int(standings.reviews.sum())
     return f"{', '.join(data)}: {counted(users, 'user')}, {counted(reviews, 'review')} scored"
 

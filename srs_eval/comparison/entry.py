@@ -39,11 +39,6 @@ class Entry:
     run: Run | None = field(default=None, compare=False)  # None of published scores
 
     @property
-    def protocol(self) -> str:
-        """Name of the evaluation protocol."""
-        return self.facts.protocol
-
-    @property
     def when(self) -> str:
         """When predictions were made: one of `TIMES`."""
         return self.facts.when if self.facts.when in WHEN else UNKNOWN
@@ -125,14 +120,9 @@ def read_entry(folder: Path) -> Entry:
     return entry_of(Run.read(folder))
 
 
-def protocols(entries: Iterable[Entry]) -> list[str]:
-    """Return the names of the protocols, sorted."""
-    return sorted({entry.protocol for entry in entries} - {""})
-
-
 def usual_protocol(entries: Iterable[Entry]) -> str:
     """Return the protocol of most; of equally frequent ones, the first."""
-    named = [entry.protocol for entry in entries if entry.protocol]
+    named = [entry.facts.protocol for entry in entries if entry.facts.protocol]
     return max(named, key=named.count, default="")
 
 
@@ -144,7 +134,7 @@ def with_own_names(entries: Iterable[Entry]) -> list[Entry]:
     """
     entries = list(entries)
     protocol = usual_protocol(entries)
-    entries = [_named(e, e.protocol) if e.protocol != protocol else e for e in entries]
+    entries = [_named(e, e.facts.protocol) if e.facts.protocol != protocol else e for e in entries]
     for where in (lambda entry: entry.place.name, lambda entry: str(entry.place)):
         places: dict[str, set[str]] = {}
         for entry in entries:

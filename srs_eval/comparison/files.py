@@ -117,7 +117,7 @@ def _run(run: Entry, identical_to: str | None) -> dict[str, Any]:
         "when": run.when,
         "traits": list(run.traits),
         "data": run.facts.data,
-        "protocol": run.protocol,
+        "protocol": run.facts.protocol,
         "tags": dict(run.facts.tags),
         "identical_to": identical_to,
     }

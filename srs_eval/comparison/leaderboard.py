@@ -61,9 +61,8 @@ class Standing(NamedTuple):
 class Rules:
     """Which models may lead, when each predicts, and what they are compared with."""
 
-    ranks: tuple[
-        int, ...
-    ]  # 0 for models that may lead; others do where no model of a lower rank is
+    # 0 for models that may lead; others do where no model of a lower rank is
+    ranks: tuple[int, ...]
     times: tuple[int, ...]  # A leader is named for each time
     sign: float = 1.0  # 1 if lower is better, -1 if higher is
     baseline: int = 0

@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from srs_eval.comparison.entry import Entry, protocols, usual_protocol
+from srs_eval.comparison.entry import Entry, usual_protocol
 from srs_eval.comparison.identical import Duplicate, find_duplicates
 from srs_eval.comparison.restriction import restrict
 from srs_eval.comparison.words import counted, listed
@@ -200,7 +200,7 @@ def _caveats(runs: Sequence[Entry]) -> Iterator[str]:
             f"Published: {listed(published)}. Users were matched by name and number of reviews; it "
             "is not known which reviews these are, nor which models learned from other users"
         )
-    names = protocols(runs)
+    names = sorted({run.facts.protocol for run in runs} - {""})
     if len(names) > 1:
         yield (
             f"Several protocols ({', '.join(names)}), compared on the same reviews; names without "

@@ -6,7 +6,7 @@ No more than one user of each run is in memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from copy import copy
 from functools import reduce
 from pathlib import Path
@@ -31,19 +31,15 @@ _CLOSE = 1e-5
 class SameReviews:
     """The predictions of runs for the same reviews in the same order, read user by user."""
 
-    def __init__(self, runs: Sequence[Entry], restricted: Collection[User] = ()) -> None:
+    def __init__(self, runs: Sequence[Entry]) -> None:
         self.runs = [n for n, run in enumerate(runs) if run.has_predictions]  # Those that saved
         self._entries = [runs[n] for n in self.runs]
         self._files = [OwnPredictions(entry) for entry in self._entries]
-        self._restricted = restricted
 
     def read(self, user: User) -> dict[int, Predictions]:
-        """Return the predictions of a user by the number of the run.
-
-        Of a restricted user, these are the reviews in common.
-        """
+        """Return the predictions of the reviews in common of a user by the number of the run."""
         parts = [file.read(user) for file in self._files]
-        if user in self._restricted:
+        if not all(np.array_equal(part.row, parts[0].row) for part in parts):
             parts = in_common(self._entries, parts)
         for entry, part in zip(self._entries, parts, strict=True):
             if rows_fingerprint(part) != self._entries[0].rows[user]:

@@ -93,7 +93,7 @@ def _choices_by_test_rows(runs: Sequence[Entry]) -> Iterator[str]:
     for run in runs:
         setting = run.facts.tags.get("config_hash", "")
         if run.facts.algo and setting and not run.facts.is_validation and not run.is_apart:
-            settings.setdefault((run.facts.algo, run.protocol), set()).add(setting)
+            settings.setdefault((run.facts.algo, run.facts.protocol), set()).add(setting)
     for (algo, _), hashes in settings.items():
         if len(hashes) > 1:
             yield (

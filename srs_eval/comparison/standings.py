@@ -226,7 +226,7 @@ class Standings:
         is a mean over reviews and predictions were saved.
         """
         (user,), scores = self.paired.users, self._every_score
-        reviews = SameReviews(self.runs, self.paired.restricted).read(user)
+        reviews = SameReviews(self.runs).read(user)
         losses_of = {
             number: losses(each, self.metric)
             for number, each in reviews.items()

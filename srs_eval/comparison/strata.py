@@ -62,7 +62,7 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     Of more than 10,000 users, 10,000 are read: those with the smallest digests of their names. None
     if the baseline, or every other run, has no saved predictions.
     """
-    same = SameReviews(paired.runs, paired.restricted)
+    same = SameReviews(paired.runs)
     if baseline not in same.runs or len(same.runs) < 2:
         return None
     users, is_alone = sample_of(paired.users, READ), len(paired.users) == 1

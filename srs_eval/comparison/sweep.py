@@ -79,7 +79,7 @@ def grouped(entries: Sequence[Entry]) -> list[list[Entry]]:
 
 
 def _comparable(entries: Sequence[Entry]) -> bool:
-    settings = {(entry.facts.data, entry.protocol) for entry in entries}
+    settings = {(entry.facts.data, entry.facts.protocol) for entry in entries}
     return len(settings) == 1 and len(shared_users(entries)) > 0
 
 

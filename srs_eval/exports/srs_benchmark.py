@@ -160,5 +160,5 @@ def _notes(entry: Entry, fits: Mapping[User, Sequence[Fit]]) -> Iterator[str]:
         yield "users have names, where srs-benchmark has whole numbers"
     if fits:
         yield _FITS_ALONE
-    if entry.protocol in ("srs_benchmark_secs", "srs_benchmark_equalised"):
+    if entry.facts.protocol in ("srs_benchmark_secs", "srs_benchmark_equalised"):
         yield _NOT_THEIRS
