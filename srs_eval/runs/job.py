@@ -50,11 +50,17 @@ class Job:
         self.status = "running"
         self.label = self.message = self.stamp = ""
         self.run_id: str | None = None  # In MLflow
+        self._later: Callable[[], float] | None = None  # What is left to do beside the next job
         self.began = time.perf_counter()
 
     def run(self) -> float:
         """Run the job, and tell what is wrong; return its log loss, NaN if it has none."""
-        return self._told(self._run)
+        loss = self._told(self._run)
+        if self._later is not None:
+            later = _beside().submit(self._told, self._later)
+            published()
+            _publishing.append(later)
+        return loss
 
     def _told(self, part: Callable[[], float]) -> float:
         """Do a part of the job, note how it ended, and tell what is wrong."""
@@ -126,10 +132,8 @@ class Job:
             say(report.line(run, self._seconds))
         if self.is_single or multiprocessing.parent_process() is not None:  # of joblib
             return publish()
-        loss = self._ended(run)
-        published()
-        _publishing.append(_beside().submit(self._told, publish))
-        return loss
+        self._later = publish
+        return self._ended(run)
 
     def _publish(
         self, setup: Setup, run: Run, tracked: Tracked | None, tracking: ExitStack
