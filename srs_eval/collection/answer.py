@@ -176,10 +176,9 @@ class Answer:
         if not advice.leave_off:
             own = {p: w for p, w in study.stored.items() if advice.keeps(p)}
             short += [f"{each} in {study.title(p)}" for p, w in own.items() for each in minutes(w)]
-            at_limit = [study.title(preset) for preset, w in own.items() if at_limits(w)]
-            if at_limit:
-                names = listed(at_limit)
-                yield f"parameters that {names} has now are at a limit of what FSRS allows"
+            titles = [study.title(preset) for preset, w in own.items() if at_limits(w)]
+            if titles:
+                yield f"parameters that {listed(titles)} has now are at a limit of what FSRS allows"
         if short:
             yield f"check that you forget new cards within the hour after {listed(short)}"
         if advice.action != "early" and advice.new.seen < HALF:
