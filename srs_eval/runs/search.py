@@ -27,6 +27,7 @@ from srs_eval.runs.compute import available_cores
 from srs_eval.runs.config import option, resolved
 from srs_eval.runs.console import complain
 from srs_eval.runs.folder import JOB, Run
+from srs_eval.runs.job import published
 
 _OF_ROWS = ("protocol", "data", "panel")
 # What the command for the best trial does without: it scores the rows of the protocol inside
@@ -68,6 +69,7 @@ class Search:
         while batch := self._batch():
             words = [[*self._fixed.values(), *_words(trial)] for trial in batch]
             jobs = launch(words, initial_job_idx=batch[0].number)
+            published()  # a trial that Optuna knows is not run again
             for trial, job in zip(batch, jobs, strict=True):
                 state, value, message = self._outcome(job)
                 self._study.tell(trial.number, value, state)
