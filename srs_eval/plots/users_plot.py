@@ -67,6 +67,7 @@ def plot_user_scores(
     middle = np.quantile(defined, (0.005, 0.995) if len(defined) >= _MANY else (0, 1))
     low, high = _padded([*middle, *interval])
     axes.set(xlim=(low, high), ylim=(-0.42, 1.06))
+    axes.locator_params("x", nbins=5)  # more would touch
     axes.axhline(0, color=style.MUTED, lw=0.6)
     outside = int(((defined < low) | (defined > high)).sum())
     notes += [f"{style.counted(outside, 'user')} outside"] if outside else []
