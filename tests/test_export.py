@@ -239,8 +239,8 @@ def test_a_fit_that_did_not_work_is_not_replaced_by_another(copied, capsys, stat
 
 
 MISTAKES = {
-    "to=anki": "missing mandatory value: run",
-    "run": "missing mandatory value: to",
+    "to=anki": "run is missing",
+    "run": "to is missing",
     "run run to=anki": "",
     "run to=anki": "run has 2 users (1, 2)",
     "run to=anki user=3": "user=3: no such user",

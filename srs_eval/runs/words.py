@@ -40,7 +40,7 @@ def read(options: type[T], words: Sequence[str]) -> T:
     ``data.KEY=VALUE`` into the field of that name.
     """
     from omegaconf import OmegaConf  # not for --help
-    from omegaconf.errors import OmegaConfBaseException
+    from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
     from yaml import YAMLError
 
     from srs_eval.places import has_secret
@@ -68,6 +68,8 @@ def read(options: type[T], words: Sequence[str]) -> T:
         parts.append({first: alone if "list" in str(hints[first]) else " ".join(alone)})
     try:
         chosen: Any = OmegaConf.to_object(OmegaConf.merge(options, *parts))
+    except MissingMandatoryValue as error:
+        raise ConfigError(f"{error.full_key} is missing; --help has examples") from error
     except OmegaConfBaseException as error:
         line = str(error).partition("\n")[0]
         raise ConfigError(f"{error.full_key}: {line}" if error.full_key else line) from error
