@@ -5,21 +5,15 @@ from dataclasses import replace
 import matplotlib
 import numpy as np
 import pytest
-from drawings import (
-    FIGURES,
-    columns_of,
-    on_axes,
-    others,
-    simulated,
-    ugly,
-)
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 from metric_functions import rmse_bins
+from pairs import predicted
 
 from srs_eval import plots
 from srs_eval.algorithms.algorithm import Contribution
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, every_bin
-from srs_eval.metrics.predictions import select
+from srs_eval.metrics.predictions import Curves, select
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.tally import tally
@@ -30,7 +24,95 @@ from srs_eval.plots.curves_plot import elapsed_sums, plot_temporal, recall_of
 from srs_eval.plots.roc_plot import plot_roc
 from srs_eval.plots.users_plot import plot_user_scores
 
-SIZES = {"a": 0, "b": 1, "c": 3}
+
+def simulated(n):
+    """Calibrated predictions of power-law forgetting, with facts and curves."""
+    rng = np.random.default_rng(n)
+    stability = np.exp(rng.normal(2.5, 1.5, n))
+    elapsed = np.maximum(1, np.round(stability * np.exp(rng.normal(0, 0.5, n))))
+    p = (1 + 19 / 81 * elapsed / stability) ** -0.5
+    row = np.sort(rng.choice(n, min(40, n), replace=False))
+    times = np.tile(np.geomspace(1, 300, 16), (len(row), 1))
+    falling = (1 + 19 / 81 * times / stability[row, None]) ** -0.5
+    return predicted(
+        p.astype(np.float32),
+        rng.uniform(size=n) < p,
+        elapsed_days=elapsed - (rng.uniform(size=n) < 0.02) * elapsed,
+        nth_review=rng.integers(1, 20, n),
+        lapses=rng.poisson(0.6, n),
+        curves=Curves(row * 0, row * 0, row, times, np.full(times.shape, 1 / 16), falling),
+    )
+
+
+def ugly():
+    """Predictions of which a figure can show little, by what is odd about them."""
+    rng = np.random.default_rng(7)
+    p = rng.beta(9, 1.2, 1000)
+    recalled = rng.uniform(size=1000) < p
+    return {
+        "none": predicted(np.zeros(0), []),
+        "one": predicted([0.9], [True]),
+        "constant": predicted(np.full(1000, 0.88), recalled),
+        "five levels": predicted(rng.choice([0.86, 0.88, 0.885, 0.89, 0.9], 1000), recalled),
+        "all recalled": predicted(p, np.ones(1000)),
+        "all forgotten": predicted(p, np.zeros(1000)),
+        "certain and wrong": predicted(1.0 - recalled, recalled),
+        "some exactly 0 and 1": predicted(np.round(p, 1) * (p > 0.5), recalled),
+        "all low": predicted(rng.beta(1, 20, 1000), recalled),
+        "crowded at one": predicted(1 - 1e-9 * p, recalled),
+    }
+
+
+def on_axes(plot, *arguments, **options):
+    """Draw on axes of one's own; return them, and what the function returned."""
+    axes = Figure().add_subplot()
+    return axes, plot(axes, *arguments, **options)
+
+
+def columns_of(some):
+    return some.p, some.recalled, some.elapsed_days, some.nth_review, some.lapses
+
+
+def forgetting(predictions):
+    nth = plots.nth_review_of_curves(predictions)
+    return plots.forgetting_figure(elapsed_sums(predictions), predictions.curves, nth_review=nth)
+
+
+def of_users(users):
+    scores = np.exp(np.random.default_rng(0).normal(-1, 0.3, users))
+    return plots.users_figure({"log_loss": scores, "mbe": 0 * scores}, better={"log_loss": "lower"})
+
+
+FIGURES = {
+    "calibration": plots.calibration_figure,
+    "bins": plots.bins_figure,
+    "roc": plots.roc_figure,
+    "forgetting": forgetting,
+    "users": lambda _: of_users(12),
+}
+
+
+def every_figure():
+    """Yield a figure of each kind, usual or odd."""
+    for make in FIGURES.values():
+        yield make(simulated(3000))
+    some, odd = simulated(300), ugly()
+    for kind in ("five levels", "none"):
+        yield plots.calibration_figure(odd[kind])
+    yield plots.bins_figure(odd["all low"])  # without facts
+    yield plots.roc_figure(odd["all recalled"])
+    close = (0.95, 0.7, 0.701)
+    yield on_axes(plots.plot_roc, some.p, some.recalled, thresholds=close)[0].figure
+    for users in (0, 1, 1000):
+        yield of_users(users)
+    rng = np.random.default_rng(5)
+    for _ in range(12):  # ticks fall anywhere, also on the ends of the axis
+        yield plots.users_figure({f"{d}": rng.uniform(0.01, 0.1, 9) * 10.0**d for d in (0, 1, 3)})
+    yield plots.contributions_figure([[Contribution("today", 0.004, 0.001)]] * 2, title="a_1")
+    yield forgetting(odd["one"])
+    rising, unknown = some.curves.p[:, ::-1], np.nan * some.curves.p
+    for p in (rising, unknown):
+        yield forgetting(replace(some, curves=replace(some.curves, p=p)))
 
 
 @pytest.mark.slow
@@ -51,19 +133,13 @@ def test_titles_are_taken_literally_and_cut_to_fit():
     assert title.get_window_extent().x1 < figure.bbox.x1
 
 
+@pytest.mark.slow
 def test_no_word_of_a_figure_is_cut_off_by_its_edge():
-    rng = np.random.default_rng(5)
-    figures = {name: make(simulated(3000)) for name, make in FIGURES.items()} | others()
-    # ticks fall anywhere, also on the ends of the axis
-    for number in range(12):
-        scores = {name: rng.uniform(0.01, 0.1, 9) * 10.0**digits for name, digits in SIZES.items()}
-        figures[f"users {number}"] = plots.users_figure(scores)
-    for name, figure in figures.items():
-        if figure is not None and not name.endswith("on axes"):
-            figure.draw_without_rendering()
-            drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-            over = (-drawn.x0, -drawn.y0, drawn.x1 - width, drawn.y1 - height)
-            assert max(over) < 0.01, (name, over)
+    for nth, figure in enumerate(filter(None, every_figure())):
+        figure.draw_without_rendering()
+        drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+        over = (-drawn.x0, -drawn.y0, drawn.x1 - width, drawn.y1 - height)
+        assert max(over) < 0.01, (nth, over)
 
 
 @pytest.mark.slow
@@ -82,11 +158,7 @@ def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(name, tmp_
         assert one.read_bytes() == other.read_bytes()
 
 
-def words(axes) -> str:
-    return "\n".join(text.get_text() for text in axes.texts)
-
-
-def key(axes) -> str:
+def key(axes):
     return axes.get_legend().get_title().get_text()
 
 
@@ -170,7 +242,7 @@ def test_median_and_mean_of_users_with_the_interval_that_the_tables_print():
     table = summarise(["score"], scores[:, None], np.ones(5, np.int64), {})["score"]
     axes, _ = on_axes(plot_user_scores, np.append(scores, np.nan))
     assert axes.get_xlabel() == f"median 0.300, mean 0.400 [{table.lo:.3f}, {table.hi:.3f}]"
-    assert words(axes) == "not defined for 1 user"
+    assert [text.get_text() for text in axes.texts] == ["not defined for 1 user"]
     axes, _ = on_axes(plot_user_scores, scores, bounds=(0.0, 1.0))
     assert axes.get_xlabel() == "median 0.300, mean 0.400 [0.000, 1.000]"
 
