@@ -73,7 +73,7 @@ def evaluate(
     name : str, optional
         Label of the result; by default the algorithm with its chosen arguments.
     progress : bool
-        Whether to show a progress bar, and to report fits that run for long on standard error.
+        Whether to show a progress bar.
     fail_fast : bool, optional
         Whether to stop if all fits of the first three users fail alike; by default that of the
         command, which is true.
@@ -123,7 +123,7 @@ def evaluate(
     temporary = Temporary() if folder is None else None
     place = Path(temporary.name if temporary else str(folder)).expanduser()
     with claimed(place):
-        run = save(evaluated(setup, place, bar=bar(on=progress), reports=progress), place)
+        run = save(evaluated(setup, place, bar=bar(on=progress)), place)
         Checkpoint(place, setup.stamp).remove()
         (place / CONFIG).parent.mkdir(exist_ok=True)
         OmegaConf.save(OmegaConf.create(dict(setup.content)), place / CONFIG)

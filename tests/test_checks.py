@@ -1,7 +1,5 @@
-"""The checks are checked: every planted cheat is caught and told, also before a run begins."""
+"""The checks are checked: every planted cheat is caught, also before a run begins."""
 
-import random
-import re
 import sys
 from types import SimpleNamespace
 
@@ -35,57 +33,37 @@ from srs_eval.evaluation.checks import (
     check_goes_to_a_worker,
     check_pretraining_users_are_refused,
 )
-from srs_eval.evaluation.checks.lookahead import too_late
+from srs_eval.evaluation.checks.lookahead import check_quickly, too_late
 from srs_eval.evaluation.checks.perturb import other_future, twice
-from srs_eval.evaluation.checks.quick import check_quickly
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.evaluation.checks.trial import one_sided
 from srs_eval.metrics.panel import default_panel
 from srs_eval.runs.evaluation import refuse_lookahead
 
 
-def told(check, cheat):
-    """Return what a check says of a cheat, without its numbers."""
-    with pytest.raises(CheckFailed) as caught:
-        check(cheat())
-    return re.sub(r"\d+([.,]\d+)?(e-\d+)?", "N", str(caught.value))
-
-
-# What a message of each check says, beside its numbers and the line of an exception.
-SAYS = {
-    "check_blind_to_the_future": "moved when|IndexError: .*offenders.py.*log.rating",
-    "check_fit_ignores_test_rows": "moved when the reviews after the last training row",
-    "check_time_of_prediction": "later reviews of other cards .* it declares `when",
-    "check_predictions": "of shape|not probabilities|were changed|be recorded|by predict_at"
-    "|TypeError: .*offenders.py.*log.truth",
-    "check_repetition": "asked twice|with the same seed|after a fit to more of the same log",
-    "check_last_step_is_the_fit": "moved when ratings",
-    "check_extremes": "IndexError.*offenders.py.*Where no row is asked for|not probabilities",
-    "check_goes_to_a_worker": "differs in a worker process|pickle.*no lambdas",
-    "check_parameters_rebuild_the_model": "built from its own parameters",
-    "check_pretraining_users_are_refused": "accepts a pretraining user",
-}
-
-
 @pytest.mark.parametrize("check", CAUGHT, ids=lambda check: check.__name__)
 def test_a_planted_cheat_is_caught_and_told_what_it_did(check):
     for cheat in CAUGHT[check]:
-        text = told(check, cheat)
-        assert text.startswith(f"{cheat.__name__}: ")
-        assert re.search(SAYS[check.__name__], text), text
-
-
-@pytest.mark.parametrize("check", CAUGHT, ids=lambda check: check.__name__)
-def test_running_all_checks_runs_each(check):
-    cheat = CAUGHT[check][-1]
+        with pytest.raises(CheckFailed, match=f"^{cheat.__name__}: ") as caught:
+            check(cheat())
+        # It moves a prediction, unless its program breaks.
+        assert (caught.value.__cause__ is None) == (cheat.__name__ not in BREAK), cheat
     if check is not check_pretraining_users_are_refused:  # it may take days
-        assert told(check, cheat) in told(check_algorithm, cheat)
+        with pytest.raises(CheckFailed, match=cheat.__name__):
+            check_algorithm(cheat())
+
+
+BREAK = """
+    LooksTheNextReviewUp ReadsTheTruth HasATableOfParameters NeedsATrainingReview NeedsARowToPredict
+    NeedsThreeReviews HasATableOfCounts KeepsALambda
+"""
 
 
 @pytest.mark.parametrize("honest", HONEST)
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
     check_pretraining_users_are_refused(honest())
+    check_quickly(honest())
 
 
 @pytest.mark.parametrize("same_day", [True, False])
@@ -101,7 +79,6 @@ def test_the_invented_log_hangs_together_also_twice(same_day):
         earlier = (log.card[:i] == card) & (log.elapsed_days[:i] > 0)
         assert task.nth_review[i] == 1 + earlier.sum() + (log.elapsed_days[i] > 0)
         assert task.lapses[i] == (earlier & ~log.recalled[:i]).sum()
-    np.testing.assert_array_equal(log.state, np.where(log.elapsed_days < 0, 0, 2))
     both, n = twice(log), len(log)
     expect_one_log(both)
     assert (both.day[n], both.row[n]) == (log.day[-1] + 1, log.row[-1] + 1)
@@ -114,6 +91,7 @@ def test_the_invented_log_hangs_together_also_twice(same_day):
 
 @pytest.mark.parametrize("same_day", [True, False])
 def test_what_comes_too_late_is_in_the_invented_log_of_any_seed(same_day):
+    """Siblings of today, other reviews of today, and sessions."""
     for seed in range(20):
         task = trial_task(same_day=same_day, seed=seed)
         log, (fold,) = task.reviews, task.folds
@@ -158,14 +136,22 @@ def test_all_failures_are_reported_at_once():
 
 def test_a_task_that_is_skipped_is_said_to_be_with_the_reason():
     for task in (None, trial_task(same_day=False)):
-        with pytest.raises(CheckFailed, match=r"no user like that\). Give the checks a task"):
+        with pytest.raises(CheckFailed, match="there is no user like that"):
             check_blind_to_the_future(SkipsEveryUser(), task)
+
+
+def test_a_task_of_ones_own_is_used_and_left_as_it_was():
+    task = trial_task(same_day=True, cards=12)
+    copy = task.reviews.elapsed.copy()
+    check_algorithm(Honest(), task)
+    with pytest.raises(CheckFailed):
+        check_algorithm(ChangesItsInput(), task)
+    np.testing.assert_array_equal(task.reviews.elapsed, copy)
 
 
 def test_a_worker_that_ends_is_told_and_what_it_cannot_import_passes(monkeypatch):
     with pytest.raises(CheckFailed, match=r"worker process \(exit 3\)"):
         check_goes_to_a_worker(EndsAWorker())
-    check_goes_to_a_worker(Honest())
     monkeypatch.setattr(KeepsAnswersByLength, "__module__", "no_such_module")
     monkeypatch.setitem(sys.modules, "no_such_module", sys.modules["offenders"])
     check_goes_to_a_worker(KeepsAnswersByLength())
@@ -198,12 +184,10 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     ("towards", "refused"),
     [
         ([1e-13] * 3, True),  # all that there are
-        ([1e-13] * 40, True),
         ([-1e-13] * 40 + [1e-13], True),
         ([1e-13, -1e-13] * 20, False),
         ([1e-13] * 5 + [0.0] * 40, False),  # as it happens
         ([1e-13] * 20 + [0.0] * 40, True),
-        ([0.0] * 40, False),
         ([], False),
     ],
 )
@@ -220,14 +204,6 @@ def test_an_algorithm_has_to_say_what_tables_need_to_know():
         check_algorithm(SaysNothing())
 
 
-def test_a_task_of_ones_own_is_used_and_left_as_it_was():
-    task = trial_task(same_day=True, seed=7)
-    kept = task.reviews.elapsed.copy()
-    with pytest.raises(CheckFailed):
-        check_algorithm(ChangesItsInput(), task)
-    np.testing.assert_array_equal(task.reviews.elapsed, kept)
-
-
 # They would lead every board.
 PLAIN = """
     ReadsItsOwnRating ReadsItsOwnDuration ReadsALaterReviewOfAnotherCard
@@ -242,43 +218,22 @@ def test_what_reads_the_answers_plainly_is_caught_quickly(name):
         check_quickly(CHEATS[name]())
 
 
-@pytest.mark.parametrize("made", [*HONEST, SkipsEveryUser, CHEATS["PredictsEveryReview"]])
-def test_what_is_honest_or_reported_elsewhere_is_let_through(made):
-    check_quickly(made())
-
-
-@pytest.mark.parametrize(("noise", "seed"), [(1e-6, 0), (2e-5, 0), (2e-5, 1), (0.1, 0)])
-def test_noise_of_an_honest_class_is_no_knowledge(noise, seed):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("noise", [1e-6, 2e-5, 0.1])
+def test_noise_or_what_the_run_will_report_is_no_knowledge(noise):
+    rng = np.random.default_rng(0)
     check_quickly(predicts("Noise", lambda _, rows: 0.5 + noise * rng.standard_normal(len(rows)))())
+    for reported in (SkipsEveryUser, CHEATS["PredictsEveryReview"]):
+        check_quickly(reported())
 
 
-def test_a_check_draws_no_number_that_the_run_would_draw():
-    torch = pytest.importorskip("torch")
-
-    def numbers():
-        return np.random.random(), random.random(), float(torch.rand(1))  # noqa: NPY002
-
-    draws = predicts("Draws", lambda _, rows: np.full(len(rows), 0.5) + 1e-9 * sum(numbers()))
-    drawn = []
-    for check in (lambda algorithm: None, check_quickly):
-        for seed in (np.random.seed, random.seed, torch.manual_seed):
-            seed(3)
-        check(draws())
-        drawn.append(numbers())
-    assert drawn[0] == drawn[1]
-
-
-def test_the_checks_are_not_loaded_for_an_algorithm_of_srs_eval(monkeypatch):
-    monkeypatch.setitem(sys.modules, "srs_eval.evaluation.checks.quick", None)
+def test_only_what_is_not_of_srs_eval_is_tried_before_a_run():
     cheat = ReadsItsOwnRating()
     inside = {"_target_": "srs_eval.algorithms.sessions.session_filter.SessionFilter"}
     refuse_lookahead(setup_of(cheat, Logs({}), default_panel(), algo=inside))
     for outside in ("srs_evaluation.Mine", "offenders.KeepsALambda"):
         algo = {**inside, "base": {"_target_": outside}}
-        setup = setup_of(cheat, Logs({}), default_panel(), algo=algo)
-        with pytest.raises(ImportError):
-            refuse_lookahead(setup)
+        with pytest.raises(CheckFailed):
+            refuse_lookahead(setup_of(cheat, Logs({}), default_panel(), algo=algo))
 
 
 def test_a_class_of_a_program_is_refused_unless_it_is_asked_for():

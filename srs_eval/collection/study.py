@@ -30,7 +30,7 @@ from srs_eval.data.reviews import (
 )
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.evaluation.scoring import EvaluateAndScore, ScoredUser, Scores, summarise_users
+from srs_eval.evaluation.scoring import ScoredUser, Scores, score_user, summarise_users
 from srs_eval.fitting import FittedModels, fit
 from srs_eval.inputs import source
 from srs_eval.metrics.means import Estimate, clustered_mean
@@ -305,7 +305,7 @@ class Study:
     def evaluated(self, algorithm: Any) -> Result:
         """Evaluate an algorithm on the collection."""
         one = EvaluateUser(self.source, algorithm, SrsBenchmark(), _SEED, curves=0)
-        user = EvaluateAndScore(one, _PANEL)(self.log.user)
+        user = score_user(one(self.log.user), _PANEL)
         predictions = None
         if user.is_complete and user.predictions is not None:
             order = np.argsort(user.predictions.row, kind="stable")

@@ -26,7 +26,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Self
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -41,7 +41,6 @@ from srs_eval.algorithms.algorithm import (
 )
 from srs_eval.data.reviews import (
     REVIEW_COLUMNS,
-    BoolArray,
     FloatArray,
     IntArray,
     Reviews,
@@ -51,7 +50,7 @@ from srs_eval.data.reviews import (
 )
 from srs_eval.errors import FitError, FitSkipped, Pruned, SrsEvalError
 from srs_eval.evaluation.fits import Fit
-from srs_eval.evaluation.limits import NO_LIMITS, FitLimits, FitTimeoutError, timed_out_fits
+from srs_eval.evaluation.limits import FitTimeoutError, time_limit
 from srs_eval.metrics.predictions import Curves, Predictions, concatenate
 from srs_eval.metrics.temporal import sample_elapsed
 from srs_eval.protocol.split import used_rows
@@ -108,21 +107,21 @@ class EvaluateUser:
     # users nor on how many processes share them
     seed: int
     curves: int  # At most so many forgetting curves are kept per user
-    limits: FitLimits = NO_LIMITS  # How long a fit may take, and what is reported meanwhile
+    # Seconds of wall time that the fit and the predictions of a fold may take; no limit if None
+    timeout: float | None = None
 
     def __call__(self, user: User, tick: Callable[[], None] = lambda: None) -> UserEvaluation:
         """Evaluate one user, calling `tick` after each fold."""
-        facts, task = ReviewLog(), None
-        with _Attempt(Fit(user, -1, "ok")) as reading:
+        facts = ReviewLog()
+        try:
             log = self.source.read(user)
             facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log), log.notes)
             task = self.protocol(log, same_day=self.algorithm.same_day)
             facts = _with_what_is_scored(facts, task)
-        if reading.skipped is not None:
-            skipped = reading.skipped
-            facts = replace(facts, dropped=skipped.dropped, unscored=skipped.unscored)
-        if task is None or reading.fit.status != "ok":
-            return UserEvaluation(user, (reading.fit,), None, facts)
+        except Exception as error:  # noqa: BLE001 - sources and protocols can be plug-ins
+            if isinstance(error, FitSkipped):
+                facts = replace(facts, dropped=error.dropped, unscored=error.unscored)
+            return UserEvaluation(user, (_not_made(Fit(user, -1, "ok"), error),), None, facts)
         fits, parts = [], []
         cuts = _Cuts(task, self.algorithm)
         previous: MemoryModel | None = None
@@ -132,7 +131,7 @@ class EvaluateUser:
                 try:
                     fit, predictions, model = self._fold(task, fold, cuts, previous)
                 except FitTimeoutError:
-                    fits += timed_out_fits(task, fold, self.limits)
+                    fits += self._timed_out(task, fold)
                     break
                 # A fallback was not learned, so the next fit does not start from it.
                 previous = model if fit.status == "ok" else None
@@ -143,56 +142,80 @@ class EvaluateUser:
 
     def fit_to_everything(self, user: User, tick: Callable[[], None] = lambda: None) -> FittedUser:
         """Fit one user once, to every review that the protocol scores or learns from."""
-        task, fitted = None, None
-        with _Attempt(Fit(user, -1, "ok")) as attempt:
+        fit = Fit(user, -1, "ok")
+        try:
             task = self.protocol(self.source.read(user), same_day=self.algorithm.same_day)
-        if task is not None:
             rows = used_rows(task.folds)
             fold = Fold(task.folds[-1].number + 1, rows, rows[:0])
-            with _Attempt(Fit(user, fold.number, "ok", n_train=len(rows))) as attempt:
-                with _thread_pools(len(sys.modules)).limit(limits=1):
-                    model = self._model(task, fold, _Cuts(task, self.algorithm), None, attempt)
-                attempt.took_until_now()
-                attempt.fit = _with_what_was_learned(attempt.fit, model)
-                fitted = FittedUser(attempt.fit, model, task.reviews, rows)
-        tick()
-        return fitted or FittedUser(attempt.fit)
+            fit = _fit_of(task, fold)
+            with _thread_pools(len(sys.modules)).limit(limits=1):
+                model, spent = self._model(task, fold, _Cuts(task, self.algorithm), None)
+            fit = _with_what_was_learned(replace(fit, **spent), model)
+            return FittedUser(fit, model, task.reviews, rows)
+        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything
+            return FittedUser(_not_made(fit, error))
+        finally:
+            tick()
 
     def _fold(
         self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
     ) -> tuple[Fit, Predictions | None, MemoryModel | None]:
         """Fit and predict one fold; what did not work leaves nothing but its status."""
-        user = task.reviews.user
-        fit = Fit(user, fold.number, "ok", n_train=len(fold.train), n_test=len(fold.test))
-        with _Attempt(fit) as attempt, self.limits.applied(user, fold.number):
-            model = self._model(task, fold, cuts, previous, attempt)
-            attempt.took_until_now()
-            predictions = self._predict(model, task, fold, cuts)
-            curves = self._curves(model, cuts.after(fold.test), task, fold)
-            attempt.fit = _with_what_was_learned(attempt.fit, model)
-            return attempt.fit, replace(predictions, curves=curves), model
-        return attempt.fit, None, None
+        fit = _fit_of(task, fold)
+        try:
+            with time_limit(self.timeout):
+                model, spent = self._model(task, fold, cuts, previous)
+                fit = replace(fit, **spent)
+                predictions = self._predict(model, task, fold, cuts)
+                curves = self._curves(model, cuts.after(fold.test), task, fold)
+                fit = _with_what_was_learned(fit, model)
+        except Exception as error:  # noqa: BLE001 - a plug-in can raise anything
+            return _not_made(fit, error), None, None
+        return fit, replace(predictions, curves=curves), model
 
     def _model(
-        self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None, attempt: _Attempt
-    ) -> MemoryModel:
-        """Fit one fold, from the fit before it if there is one and the task wants that."""
-        to_train, rows = cuts.after(fold.train), fold.train.copy()
-        rng = self._rng(task.reviews.user, fold)
-        algorithm = self.algorithm
-        if task.warm_start and previous is not None and isinstance(algorithm, WarmStarting):
-            return algorithm.refit(to_train, rows, rng, previous)
+        self, task: Task, fold: Fold, cuts: _Cuts, previous: MemoryModel | None
+    ) -> tuple[MemoryModel, dict[str, Any]]:
+        """Fit one fold, from the fit before it if there is one and the task wants that.
+
+        Return the model, and the CPU time and losses for its `Fit`.
+        """
+        began, to_train, rows = time.process_time(), cuts.after(fold.train), fold.train.copy()
+        algorithm, rng = self.algorithm, self._rng(task.reviews.user, fold)
         is_begun = bool(getattr(algorithm, "pretrained", False)) or not len(fold.test)
-        if not isinstance(algorithm, FittingInSteps) or is_begun:
-            return algorithm.fit(to_train, rows, rng)
+        losses: list[float] = []
         model: MemoryModel | None = None
-        for model in algorithm.fit_in_steps(to_train, rows, rng):
-            began = time.process_time()
-            p = model.predict(cuts.after(fold.test), fold.test.copy())
-            attempt.note(p, task.reviews.recalled[fold.test], began)
-        if model is None:
-            raise FitError("fit_in_steps yields no model")
-        return model
+        if task.warm_start and previous is not None and isinstance(algorithm, WarmStarting):
+            model = algorithm.refit(to_train, rows, rng, previous)
+        elif is_begun or not isinstance(algorithm, FittingInSteps):
+            model = algorithm.fit(to_train, rows, rng)
+        else:
+            for model in algorithm.fit_in_steps(to_train, rows, rng):
+                paused = time.process_time()  # the loss on the test rows is no part of the fit
+                p, recalled = (
+                    model.predict(cuts.after(fold.test), fold.test.copy()),
+                    task.reviews.recalled[fold.test],
+                )
+                loss = -np.log(np.clip(np.where(recalled, p, 1 - p), _LEAST_P, 1))
+                losses.append(float(loss.mean()))
+                began += time.process_time() - paused
+            if model is None:
+                raise FitError("fit_in_steps yields no model")
+        return model, {"seconds": time.process_time() - began, "test_log_loss": tuple(losses)}
+
+    def _timed_out(self, task: Task, slow: Fold) -> list[Fit]:
+        """Return the failure of the fit that is being ended, and of the later ones of its user.
+
+        Those are not made: what was interrupted may have left libraries in any state.
+        """
+        took = f"took longer than fit_timeout={self.timeout:g} seconds"
+        reason, trace = f"the fit {took}", traceback.format_exc()
+        fits = [replace(_fit_of(task, slow), status="failed", reason=reason, traceback=trace)]
+        reason = f"not fitted: fold {slow.number} {took}"
+        later = (fold for fold in task.folds if fold.number > slow.number)
+        return fits + [
+            replace(_fit_of(task, fold), status="failed", reason=reason) for fold in later
+        ]
 
     def _predict(self, model: MemoryModel, task: Task, fold: Fold, cuts: _Cuts) -> Predictions:
         """Predict the reviews that are tested; what comes later is not there to be seen."""
@@ -233,56 +256,17 @@ class EvaluateUser:
         # A generator of its own, so that all algorithms are asked for the same curves.
         rng = self._rng(task.reviews.user, fold, _CURVES)
         rows = np.sort(rng.choice(fold.test, size, replace=False))
-        elapsed = np.full((size, _CURVE_TIMES), np.nan)
-        elapsed[:, : len(times)] = times
-        weight = np.zeros((size, _CURVE_TIMES))
-        weight[:, : len(times)] = weights
-        curve = _whole(model.predict_at(reviews, rows.copy(), elapsed[:, : len(times)].copy()))
+        curve = _whole(model.predict_at(reviews, rows.copy(), np.tile(times, (size, 1))))
         _check_probabilities("forgetting curves", curve, (size, len(times)), task, fold, rows)
-        p = np.full((size, _CURVE_TIMES), np.nan, curve.dtype)
-        p[:, : len(times)] = curve
+        rest = [(0, 0), (0, _CURVE_TIMES - len(times))]
         return Curves(
             user=np.zeros(size, np.int64),
             fold=np.full(size, fold.number),
             row=task.log_row[rows],
-            elapsed=elapsed,
-            weight=weight,
-            p=p,
+            elapsed=np.pad(np.tile(times, (size, 1)), rest, constant_values=np.nan),
+            weight=np.pad(np.tile(weights, (size, 1)), rest),
+            p=np.pad(curve, rest, constant_values=np.nan),
         )
-
-
-class _Attempt:
-    """Work for one fit: what a plug-in raises is recorded in the fit's status, unless `Pruned`."""
-
-    def __init__(self, fit: Fit) -> None:
-        self.fit = fit
-        self.skipped: FitSkipped | None = None
-        self.test_log_loss: list[float] = []
-        self._began = time.process_time()
-
-    def note(self, p: FloatArray, recalled: BoolArray, began: float) -> None:
-        """Record the loss on the test rows after a step, whose time is not that of the fit."""
-        losses = -np.log(np.clip(np.where(recalled, p, 1 - p), _LEAST_P, 1))
-        self.test_log_loss.append(float(losses.mean()))
-        self._began += time.process_time() - began
-
-    def took_until_now(self) -> None:
-        """Record the CPU time since the beginning, and the losses."""
-        seconds, losses = time.process_time() - self._began, tuple(self.test_log_loss)
-        self.fit = replace(self.fit, seconds=seconds, test_log_loss=losses)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, FitSkipped):
-            self.skipped = error
-            self.fit = replace(self.fit, status="skipped", reason=str(error))
-        elif isinstance(error, Exception) and not isinstance(error, Pruned):
-            self.fit = _failed(self.fit, error)
-        else:
-            return False
-        return True
 
 
 class _Cuts:
@@ -322,6 +306,11 @@ def _with_what_is_scored(facts: ReviewLog, task: Task) -> ReviewLog:
     return replace(facts, dropped=dict(task.dropped), unscored=unscored)
 
 
+def _fit_of(task: Task, fold: Fold) -> Fit:
+    n_train, n_test = len(fold.train), len(fold.test)
+    return Fit(task.reviews.user, fold.number, "ok", n_train=n_train, n_test=n_test)
+
+
 def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
     """Add the parameters of the model, and what it tells of how it was fitted, if it does."""
     parameters = tuple(float(value) for value in getattr(model, "parameters", ()))
@@ -341,14 +330,17 @@ def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:
     )
 
 
-def _failed(fit: Fit, error: Exception) -> Fit:
-    """Record a failure; an error that is not of srs_eval keeps its traceback."""
-    if isinstance(error, FitError) and fit.fold >= 0:
-        where = f"user {fit.user}, fold {fit.fold}"
-        reason = str(error) if where in str(error) else f"{where}: {error}"
-        return replace(fit, status="failed", reason=reason)
+def _not_made(fit: Fit, error: Exception) -> Fit:
+    """Record why there is no fit; an error that is not of srs_eval keeps its traceback."""
+    if isinstance(error, Pruned):
+        raise error
+    if isinstance(error, FitSkipped):
+        return replace(fit, status="skipped", reason=str(error))
+    where, reason = f"user {fit.user}, fold {fit.fold}", str(error)
+    if isinstance(error, FitError) and fit.fold >= 0 and where not in reason:
+        reason = f"{where}: {reason}"
     if isinstance(error, SrsEvalError):
-        return replace(fit, status="failed", reason=str(error))
+        return replace(fit, status="failed", reason=reason)
     reason = f"{type(error).__name__}: {error}"
     return replace(fit, status="failed", reason=reason, traceback=traceback.format_exc())
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srs_eval.data.reviews import IntArray, User
-from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
 from srs_eval.metrics.bootstrap import GROUPS, single_user_intervals
 from srs_eval.metrics.panel import Panel
@@ -44,18 +44,6 @@ class ScoredUser:
     def is_complete(self) -> bool:
         """Whether no fold is missing."""
         return self.rows != ""
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluateAndScore:
-    """Evaluate a user and score the predictions, in the process that does the work."""
-
-    evaluate: EvaluateUser
-    panel: Panel
-
-    def __call__(self, user: User, tick: Callable[..., None] = lambda *_: None) -> ScoredUser:
-        """Evaluate one user, calling `tick` after each fold."""
-        return score_user(self.evaluate(user, tick), self.panel)
 
 
 @dataclass(frozen=True, slots=True)

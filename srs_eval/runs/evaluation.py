@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,14 +19,14 @@ from srs_eval.data.reviews import Source, User, reviews_fingerprint
 from srs_eval.errors import ConfigError, FailedAlikeError, FitSkipped, ReviewLogError, Stopped
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
-from srs_eval.evaluation.limits import FitLimits, FitTimeoutError
+from srs_eval.evaluation.limits import FitTimeoutError, patience, time_limit
 from srs_eval.evaluation.scoring import (
-    EvaluateAndScore,
     ScoredUser,
     Scores,
     score_user,
     summarise_users,
 )
+from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.pooled import PooledSums, user_sums
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.protocol.user_folds import UserFolds
@@ -43,19 +42,20 @@ _FAILING_USERS = 3
 class Work:
     """Evaluate a user, and get ready what is added up; for worker processes."""
 
-    evaluate: EvaluateAndScore
+    evaluate: EvaluateUser
+    panel: Panel
 
     def __call__(self, user: User, tick: Tick) -> tuple[ScoredUser, Any]:
         """Evaluate a user, calling `tick` after each fold; return also the sums for pooling."""
         try:
-            scored = self.evaluate(user, tick)
+            scored = score_user(self.evaluate(user, tick), self.panel)
         except Stopped:
             raise
         except (SystemExit, GeneratorExit, KeyboardInterrupt) as error:
             if isinstance(error, KeyboardInterrupt) and parent_process() is None:
                 raise  # workers ignore Ctrl-C: there it is of the algorithm
             scored = self.lost(user, f"its fit raised {error!r}")
-        panel, predictions = self.evaluate.panel, scored.predictions
+        panel, predictions = self.panel, scored.predictions
         if predictions is None or not panel.pooled or not scored.is_complete:
             return scored, None
         return scored, user_sums(panel, predictions)
@@ -63,7 +63,7 @@ class Work:
     def lost(self, user: User, reason: str) -> ScoredUser:
         """Return the failure of a user whose process died."""
         fit = Fit(user, -1, "failed", f"user {user}: {reason}")
-        return score_user(UserEvaluation(user, (fit,), None, ReviewLog()), self.evaluate.panel)
+        return score_user(UserEvaluation(user, (fit,), None, ReviewLog()), self.panel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +90,29 @@ def evaluate(
     folder: Path,
     *,
     bar: Callable[..., Any],
-    reports: bool = True,
     begin: Callable[[int, int], None] = lambda *_: None,
     watch: Callable[[ScoredUser], None] = lambda _: None,
 ) -> Evaluation:
     """Evaluate all users; those that `folder` has from an interrupted run are not done again.
 
     Of a shard, the users of all shards that are done are not added up. `bar` makes a progress bar
-    over fits, such as `tqdm.tqdm`. `reports` is whether fits that run for long are reported.
+    over fits, such as `tqdm.tqdm`.
     `begin` is called with the numbers of users to do and of all, and `watch` with each user who is
     done; it can end the evaluation by raising `Pruned`.
     """
     users = checked_users(setup.source)
     mine = of_shard(users, setup.content["shard"])
-    limits = FitLimits(setup.content["fit_timeout"], report=reports)
+    timeout = setup.content["fit_timeout"]
+    stuck_after = patience(timeout)
     one = EvaluateUser(
         setup.source,
         _learned_from_others(setup, users),
         setup.protocol,
         setup.content["seed"],
         setup.content["curves_per_user"],
-        limits=limits,
+        timeout,
     )
-    work = Work(EvaluateAndScore(one, setup.panel))
+    work = Work(one, setup.panel)
     checkpoint = Checkpoint(folder, setup.stamp)
     folds, failed, todo = setup.protocol.folds, list[Fit](), list[User]()
     with bar(total=folds * len(mine), desc=setup.label) as progress:
@@ -126,8 +126,7 @@ def evaluate(
         begin(len(todo), len(mine))
         finished = len(mine) - len(todo)
         may_stop = setup.content["fail_fast"] and not finished
-        patience = limits.patience or math.inf
-        with closing(setup.compute.map(work, todo, progress.update, patience)) as results:
+        with closing(setup.compute.map(work, todo, progress.update, stuck_after)) as results:
             for result in results:
                 is_lost = isinstance(result, Lost)
                 scored, sums = (work.lost(*result), None) if is_lost else result
@@ -255,11 +254,13 @@ def refuse_lookahead(setup: Setup) -> None:
     names = list(targets(setup.content["algo"]))
     if all(name.startswith("srs_eval.") for name in names):
         return
-    from srs_eval.evaluation.checks.quick import check_quickly  # for what is not of srs_eval alone
+    from srs_eval.evaluation.checks.lookahead import (
+        check_quickly,
+    )  # for what is not of srs_eval alone
     from srs_eval.evaluation.checks.trial import CheckFailed
 
     try:
-        with FitLimits(setup.content["fit_timeout"]).applied("trial", 0):
+        with time_limit(setup.content["fit_timeout"]):
             check_quickly(setup.algorithm)
     except FitTimeoutError:  # the run will say so of its own fits
         return

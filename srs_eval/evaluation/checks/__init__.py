@@ -1,28 +1,25 @@
 """Honesty checks: what every algorithm must pass before its numbers mean anything.
 
 A signature cannot stop a model from peeking at the answers it is asked to predict. These
-checks change what a model must not see and look whether its predictions move. They are meant
-for algorithms written elsewhere as much as for those that ship here. Each takes an algorithm and,
-if wanted, a task: a user's log with its folds, of which the last is used. By default each check
-invents a small log of its own.
+checks change what a model must not see and look whether its predictions move. Each takes an
+algorithm and, if wanted, a task: a user's log with its folds, of which the last is used. By
+default each check invents a small log of its own.
 """
 
 from __future__ import annotations
 
-import traceback
-
 from srs_eval.algorithms.algorithm import Algorithm, undeclared
 from srs_eval.evaluation.checks.contract import (
     check_extremes,
+    check_fit_ignores_test_rows,
     check_goes_to_a_worker,
+    check_last_step_is_the_fit,
     check_parameters_rebuild_the_model,
     check_predictions,
-)
-from srs_eval.evaluation.checks.learning import (
-    check_fit_ignores_test_rows,
-    check_last_step_is_the_fit,
-    check_pretraining_users_are_refused as check_pretraining_users_are_refused,
     check_repetition,
+)
+from srs_eval.evaluation.checks.contract import (
+    check_pretraining_users_are_refused as check_pretraining_users_are_refused,
 )
 from srs_eval.evaluation.checks.lookahead import check_blind_to_the_future, check_time_of_prediction
 from srs_eval.evaluation.checks.trial import CheckFailed
@@ -56,8 +53,7 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
     Raises
     ------
     CheckFailed
-        Naming every check that failed, and why: each cause once. The exception of an algorithm is
-        the `__cause__`.
+        With what each check found. The exception of an algorithm is the `__cause__`.
     """
     if missing := undeclared(algorithm):
         raise CheckFailed(
@@ -65,14 +61,12 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
             "of srs_eval.Algorithm, or give it these attributes"
         )
     check_predictions(algorithm, task)  # without it, no other check means anything
-    failures: dict[str, CheckFailed] = {}
+    failures = []
     for check in _CHECKS:
         try:
             check(algorithm, task)
         except CheckFailed as failure:
-            cause = failure.__cause__
-            place = str(traceback.extract_tb(cause.__traceback__)[-1]) if cause else str(failure)
-            failures.setdefault(place, failure)
+            failures.append(failure)
     if failures:
-        causes = [failure.__cause__ for failure in failures.values() if failure.__cause__]
-        raise CheckFailed("\n".join(map(str, failures.values()))) from next(iter(causes), None)
+        causes = (failure.__cause__ for failure in failures if failure.__cause__)
+        raise CheckFailed("\n".join(map(str, failures))) from next(causes, None)

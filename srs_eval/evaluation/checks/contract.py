@@ -1,65 +1,55 @@
-"""Checks of what every run meets: probabilities, odd logs, worker processes, models built anew."""
+"""Checks of what every run meets: probabilities, odd logs, repetition, workers, parameters."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import os
 import pickle
+import secrets
 import subprocess
 import sys
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import MemoryModel, has_curve
+from srs_eval.algorithms.algorithm import Algorithm, FittingInSteps, MemoryModel, has_curve
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews, columns_of
 from srs_eval.errors import FitSkipped
-from srs_eval.evaluation.checks.perturb import other_answers, other_times, under_new_name
+from srs_eval.evaluation.checks.lookahead import blind, spread
+from srs_eval.evaluation.checks.perturb import (
+    other_answers,
+    other_future,
+    other_times,
+    under_new_name,
+)
 from srs_eval.evaluation.checks.trial import Pair, Pairs, Trial, honesty_check
 
+_NEW_CARDS = 10**6  # How far new cards are moved from known ones
+_STEPS, _ROWS = 4, 15  # Steps of a fit that are looked at closely, and rows of each
 _LONG, _LAPSE_EVERY = 5000, 9
 # Rows at the ends of a long history that are predicted, and how many are learned from.
 _FIRST, _LAST, _FEW = 20, 3, 2
 _NO_ROWS: IntArray = np.empty(0, np.int64)
-_NOTHING_IS_CERTAIN = (
-    "This is an ordinary fit and prediction: `reviews.truth` is for those that declare "
-    "`sees_truth`, and nothing is certain, so keep a little distance from 0 and 1"
+_FITTED_ON_TEST = (
+    "moved when the reviews after the last training row were changed before the fit: look for "
+    "statistics over all of `reviews`"
 )
-_OTHER_CURVE = (
-    "by predict_at at the factual elapsed time is not what predict says. Both must use the "
-    "same history and the same curve"
-)
-_EXTREMES = (
-    "Where no row is asked for, return an empty array; where there is none to learn from, predict "
-    "by default or raise FitSkipped('no training reviews'); of cards of 1 to 5,000 reviews, clip "
-    "what is raised to a power, divide by nothing that may be 0"
-)
-_LOST = (
-    "differs in a worker process. Something of it is lost on the way: look for values that are "
-    "kept outside of the object, and for __getstate__ and __reduce__"
-)
-_NOT_ALL = (
-    "differs when the model is built from its own parameters. Put all that was learned into "
-    "`parameters`, unrounded, and have `fit='default'` use them as they are"
-)
+_OTHER_STEPS = "differs from that of `fit` after the last step of `fit_in_steps`"
 # A subprocess, so that a script which checks an algorithm needs no `if __name__ == "__main__"`.
-_ELSEWHERE = (
-    "import sys; sys.path[:] = eval(sys.argv[1]); "
-    "from srs_eval.evaluation.checks import contract; contract.predict_here(sys.argv[2])"
-)
+_ELSEWHERE = "from srs_eval.evaluation.checks.contract import predict_here; predict_here()"
 _NO_MODULE = 65
 
 
-@honesty_check(_NOTHING_IS_CERTAIN)
+@honesty_check
 def check_predictions(trial: Trial) -> Pairs:
     """Check that each row gets one probability above 0 and below 1, and parameters are numbers.
 
     Forgetting curves pass through the predictions, and neither fitting nor predicting writes into
-    what it is given.
+    what it is given. Nothing is certain: keep a little distance from 0 and 1.
     """
     log, rows, known = trial.reviews, trial.fold.test, trial.known()
     elapsed = other_times(log, rows, trial.rng)
@@ -72,28 +62,114 @@ def check_predictions(trial: Trial) -> Pairs:
     curve = np.array(model.predict_at(log, rows, elapsed)) if has_curve(model) else None
     changes = [name for name, x in arrays.items() if not np.array_equal(x, copies[name])]
     if changes:
-        raise trial.failure(
-            f"these arrays were changed: {', '.join(changes)}. They are shared; work on a copy."
-        )
+        raise trial.failure(f"changes {', '.join(changes)}: work on a copy")
     inside = np.nextafter([0.0, 1.0], [1.0, 0.0])
-    _expect_probabilities(trial, p, rows.shape, inside, _NOTHING_IS_CERTAIN)
+    _expect_probabilities(trial, p, rows.shape, inside)
     if curve is not None:
-        _expect_probabilities(trial, curve, elapsed.shape, inside, _NOTHING_IS_CERTAIN)
-        yield Pair(p, curve[:, 1], _OTHER_CURVE)
+        _expect_probabilities(trial, curve, elapsed.shape, inside)
+        yield Pair(p, curve[:, 1], "by predict_at at the factual elapsed time is another one")
     try:
         _numbers(model)
     except (TypeError, ValueError) as error:
-        raise trial.failure(
-            f"its `parameters` cannot be recorded ({error}). They are plain numbers one after "
-            "the other, or a numpy array of one dimension"
-        ) from error
+        raise trial.failure(f"its `parameters` are no array of numbers ({error})") from error
 
 
-@honesty_check(_EXTREMES)
+@honesty_check
+def check_fit_ignores_test_rows(trial: Trial) -> Pairs:
+    """Check that what is learned does not depend on anything after the last training row.
+
+    For the fit, two futures with opposite outcomes, times and cards take its place, and it is cut
+    off. What is learned by ``refit`` and in the steps of ``fit_in_steps`` is checked too.
+    """
+    log, rows, begin = trial.reviews, trial.fold.train, int(trial.fold.train[-1]) + 1
+    rng = np.random.default_rng(begin)
+    # About as many right as wrong, so that what moves all predictions alike takes no side; but
+    # not as many, so that a mean differs.
+    recalled = rng.random(len(log) - begin) < 0.5
+    recalled[:1] ^= 2 * recalled.sum() == len(recalled)
+    sides = np.where(recalled[trial.fold.test - begin], -1, 1)
+    hard = other_future(log, recalled, begin=begin, hard=True, rng=rng)
+    easy = other_future(log, ~recalled, begin=begin, hard=False, rng=rng)
+    for learn in trial.ways_to_learn():
+        p, other, cut = (
+            trial.predicted(learn(each)) for each in (hard, easy, under_new_name(trial.known()))
+        )
+        yield Pair(p, other, _FITTED_ON_TEST, sides=sides)
+        yield Pair(p, cut, _FITTED_ON_TEST)
+    if isinstance(trial.algorithm, FittingInSteps):
+        steps = (trial.algorithm.fit_in_steps(each, rows, trial.rng) for each in (hard, easy))
+        for models in zip(*steps, strict=True):
+            p, other = (trial.predicted(model) for model in models)
+            yield Pair(p, other, _FITTED_ON_TEST, sides=sides)
+
+
+@honesty_check
+def check_repetition(trial: Trial) -> Pairs:
+    """Check that the same model predicts the same, and the same seed gives the same model.
+
+    The training rows are learned from twice, then the whole log, then the training rows again, all
+    under one name, as by jobs after each other: a fit leaves nothing behind for another. The test
+    rows have random cards and outcomes, so that nothing kept from other checks stands in for them.
+    """
+    rng, fold = np.random.default_rng(secrets.randbits(64)), trial.fold
+    later = np.arange(int(fold.train[-1]) + 1, len(trial.reviews))
+    log = other_answers(trial.reviews, later, rng.random(len(later)) < 0.7, rng)
+    trial = replace(trial, reviews=replace(log, card=log.card + rng.integers(_NEW_CARDS)))
+    everything = replace(trial, fold=replace(fold, train=np.r_[fold.train, fold.test]))
+    for learn, learn_all in zip(trial.ways_to_learn(), everything.ways_to_learn(), strict=True):
+        model = learn(trial.known())
+        first = trial.predicted(model)
+        again = "differs when the same model is asked twice: draw random numbers in `fit` only"
+        yield Pair(first, trial.predicted(model), again, room=0)
+        alike = "differs between two fits with the same seed: draw from `rng`, copy earlier models"
+        yield Pair(first, trial.predicted(learn(trial.known())), alike, room=0)
+        trial.predicted(learn_all(trial.reviews))
+        after = "differs after a fit to more of the same log: keep what was learned in the model"
+        yield Pair(first, trial.predicted(learn(trial.known())), after, room=0)
+
+
+@honesty_check
+def check_last_step_is_the_fit(trial: Trial) -> Pairs:
+    """Check that `fit_in_steps` yields models, and ends with exactly the one that `fit` returns.
+
+    The models of the steps are asked for predictions on the way, as a search does; none may know
+    its outcomes or the future. Algorithms without `fit_in_steps` pass.
+    """
+    if isinstance(trial.algorithm, FittingInSteps):
+        models = trial.algorithm.fit_in_steps(trial.known(), trial.fold.train, trial.rng)
+        steps, model = [(step, trial.predicted(step)) for step in models], trial.fit()
+        yield Pair(trial.predicted(model), steps[-1][1], _OTHER_STEPS, room=0)
+        if not np.array_equal(model.parameters, steps[-1][0].parameters, equal_nan=True):
+            raise trial.failure(f"what it has learned {_OTHER_STEPS}")
+        for step, p in steps:
+            yield Pair(p, trial.predicted(step), "differs after later steps: learn in a copy")
+        for nth in spread(len(steps), _STEPS):
+            yield from blind(trial, steps[nth][0], _ROWS)
+
+
+@honesty_check
+def check_pretraining_users_are_refused(trial: Trial) -> Pairs:
+    """Check that `fit` refuses users that an algorithm was pretrained on.
+
+    Algorithms without ``pretrain`` pass.
+    """
+    if pretrain := getattr(trial.algorithm, "pretrain", None):
+        few = trial.fold.train[: len(trial.fold.train) // 4]
+        after: Algorithm = pretrain([(trial.known(few), few)], trial.rng)
+        try:
+            replace(trial, algorithm=after).fit(rows=few)
+        except FitSkipped:
+            return
+        raise trial.failure("`fit` accepts a pretraining user: raise FitSkipped for them")
+    yield from ()
+
+
+@honesty_check
 def check_extremes(trial: Trial) -> Pairs:
     """Check that no row to predict, none or few to learn from, and cards of 5,000 are no accidents.
 
-    `fit` to nothing or little must give a model that predicts, or raise FitSkipped.
+    `fit` to nothing or little must give a model that predicts, or raise FitSkipped. Of a long
+    history, clip what is raised to a power, and divide by nothing that may be 0.
     """
     log = _extreme_log(trial.reviews)
     later = np.flatnonzero(log.elapsed_days > 0)
@@ -109,81 +185,84 @@ def check_extremes(trial: Trial) -> Pairs:
                 tries.append((trial.fit(log, rows), few))
         for each, asked in tries:
             p = trial.predicted(each, log, asked)
-            _expect_probabilities(trial, p, asked.shape, np.arange(2.0), _EXTREMES)
+            _expect_probabilities(trial, p, asked.shape, np.arange(2.0))
     yield from ()
 
 
 def _expect_probabilities(
-    trial: Trial, p: FloatArray, shape: tuple[int, ...], bounds: FloatArray, advice: str
+    trial: Trial, p: FloatArray, shape: tuple[int, ...], bounds: FloatArray
 ) -> None:
     if p.shape != shape or p.dtype not in (np.float32, np.float64):
         raise trial.failure(
-            f"predictions are {p.dtype} of shape {p.shape}, not {shape}. Return one probability, "
-            "float32 or float64, for each of `rows` or `elapsed`."
+            f"predictions are {p.dtype} of shape {p.shape}; return float32 or float64 of {shape}"
         )
     wrong = p[~((p >= bounds[0]) & (p <= bounds[1]))]
     if len(wrong):
         raise trial.failure(
-            f"{len(wrong)} of {p.size} predictions are not probabilities, the first is {wrong[0]}. "
-            f"{advice}."
+            f"{len(wrong)} of {p.size} predictions are outside (0, 1), the first is {wrong[0]}"
         )
 
 
 def _extreme_log(reviews: Reviews) -> Reviews:
     """Return a log of a card of one review, one of two, and one reviewed on 5,000 days."""
     card = np.r_[0, 1, 2, 1, np.full(_LONG - 1, 2)]
-    n, first = len(card), np.arange(len(card)) < 3
+    row = np.arange(len(card))
+    first = row < 3
     log = replace(
-        reviews.take(np.zeros(n, np.int64)),
+        reviews.take(np.zeros(len(card), np.int64)),
         card=card,
         day=np.r_[0, 0, 0, 1, np.arange(1, _LONG)],
-        rating=np.where(np.arange(n) % _LAPSE_EVERY == _LAPSE_EVERY - 1, 1, 3),
+        rating=np.where(row % _LAPSE_EVERY == _LAPSE_EVERY - 1, 1, 3),
         elapsed_days=np.where(first, -1, 1),
         elapsed=np.where(first, 0.0, 1.0),
-        row=np.arange(n),
+        row=row,
         elapsed_seconds=np.where(first, -1.0, 86400.0),
         state=np.where(first, 0, 2),
     )
     return under_new_name(log)
 
 
-@honesty_check("Keep plain values in attributes: no lambdas, open files, locks or modules")
+@honesty_check
 def check_goes_to_a_worker(trial: Trial) -> Pairs:
     """Check that the algorithm reaches a worker process, and is the same there.
 
     Runs with ``compute=processes`` send it by pickle to a process that shares nothing with this
-    one, which is what is done here; there it first predicts another log of the same length. A
-    class defined inside a function, or in a module that cannot be imported there, is passed over:
-    no run can name it.
+    one, which is what is done here; there it first predicts another log of the same length. Keep
+    plain values in attributes: no lambdas, open files, locks or modules. A class defined inside a
+    function, or in a module that cannot be imported there, is passed over: no run can name it.
     """
     kind = type(trial.algorithm)
     if "<locals>" in kind.__qualname__ or kind.__module__ == "__main__":
         return
     before = trial.predicted(trial.fit())
-    command = [sys.executable, "-c", _ELSEWHERE, repr(sys.path), kind.__module__]
-    worker = subprocess.run(command, input=pickle.dumps(trial), capture_output=True, check=False)
+    worker = subprocess.run(
+        [sys.executable, "-c", _ELSEWHERE],
+        input=pickle.dumps(trial),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        check=False,
+    )
     if worker.returncode not in (0, _NO_MODULE):
         why = worker.stderr.decode().strip().rpartition("\n")[2] or f"exit {worker.returncode}"
         raise trial.failure(f"does not work in a worker process ({why})")
     if not worker.returncode:
-        after = json.loads(worker.stdout.decode().splitlines()[-1])
-        yield Pair(before, np.array(after), _LOST)
+        after = np.array(json.loads(worker.stdout.decode().splitlines()[-1]))
+        yield Pair(before, after, "differs in a worker process: keep all values in the object")
 
 
-def predict_here(module: str) -> None:
+def predict_here() -> None:
     """Predict another log of the same length, then that of the trial on standard input."""
     try:
-        import_module(module)
+        trial: Trial = pickle.load(sys.stdin.buffer)
     except ImportError:
         sys.exit(_NO_MODULE)
-    trial: Trial = pickle.load(sys.stdin.buffer)
     model, log, row = trial.fit(), trial.reviews, int(trial.fold.train[-1])
     later, rng = np.arange(row + 1, len(log)), np.random.default_rng(row)
     trial.predicted(model, other_answers(log, later, ~log.recalled[later], rng))
     sys.stdout.write("\n" + json.dumps(trial.predicted(model).tolist()))
 
 
-@honesty_check("Have `fit='default'` take all `parameters` that a fit can come to, and fit nothing")
+@honesty_check
 def check_parameters_rebuild_the_model(trial: Trial) -> Pairs:
     """Check that what was learned can be given back: ``parameters=…`` with ``fit="default"``.
 
@@ -203,7 +282,8 @@ def check_parameters_rebuild_the_model(trial: Trial) -> Pairs:
     model = trial.fit()
     anew = kind(**{**options, "parameters": _numbers(model)})
     after = replace(trial, algorithm=anew).fit(trial.reviews, _NO_ROWS)
-    yield Pair(trial.predicted(model), trial.predicted(after), _NOT_ALL)
+    advice = "differs when the model is built from its own parameters: keep all of it, unrounded"
+    yield Pair(trial.predicted(model), trial.predicted(after), advice)
 
 
 def _numbers(model: MemoryModel) -> list[float]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import MemoryModel, has_curve, when_of
+from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, has_curve, when_of
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.evaluation.checks.perturb import (
@@ -17,31 +19,28 @@ from srs_eval.evaluation.checks.perturb import (
     twice,
     under_new_name,
 )
-from srs_eval.evaluation.checks.trial import Pair, Pairs, Trial, honesty_check
+from srs_eval.evaluation.checks.trial import CheckFailed, Pair, Pairs, Trial, honesty_check, run
 
-# Rows that are tried, and those in a log that is twice as long.
-_ROWS, _FURTHER_ON = 200, 8
-# One row in so many has its answer changed alone, and is the last of its log; of these one in so
-# many both at once.
-_SHARE = 3
-_CURVES = 4
+_ROWS, _FURTHER_ON = 200, 8  # Rows that are tried, and those in a log that is twice as long
+_ALONE = 3  # One row in so many has its answer changed alone, and is the last of its log
+_CURVES = 4  # Rows whose curves are asked for at once
+# Of a quick check: rows, seconds after which no other takes its turn, and what no rounding moves
+_FEW, _SECONDS, _PLAINLY = 12, 10.0, 1e-4
 _PEEKS = (
-    "moved when ratings and answer times of that row, and everything after it, were changed. "
-    "A prediction may rest on earlier reviews and on its own elapsed time: look for columns "
-    "indexed by `rows` itself, and for sums or means over the whole log"
+    "moved when ratings and answer times of that row, and everything after it, were changed: look "
+    "for columns indexed by `rows` itself, and for sums or means over the whole log"
 )
 _KNOWS_ITS_ANSWER = (
-    "moved when nothing but its own answer was changed. A sum from which the own value is taken "
-    "away again is rounded by it: add up what comes before instead"
+    "moved when nothing but its own answer was changed: add up what comes before it, in place of a "
+    "sum from which the own value is taken away again"
 )
 _TOO_LATE = (
     "moved when later reviews of other cards were changed or removed, but it declares "
-    '`when = "{when}"`. Make it rest on what was known then, or declare `when` as it is: a result '
-    "of one day, or of the session, makes it `day_before` or `at_review`"
+    '`when = "{when}"`: a result of that day makes it `day_before` or `at_review`'
 )
 
 
-@honesty_check("Expect any number of rows, and read only rows before the predicted one")
+@honesty_check
 def check_blind_to_the_future(trial: Trial) -> Pairs:
     """Check that no prediction moves when its own outcome and everything later changes.
 
@@ -63,38 +62,7 @@ def blind(trial: Trial, model: MemoryModel, most: int) -> Pairs:
     for each, count in ((trial, most), (longer, min(most, _FURTHER_ON))):
         before = each.predicted(model)
         for nth, last in enumerate(spread(len(test), count)):
-            yield from other_futures(each, model, before[: last + 1], nth)
-
-
-def other_futures(trial: Trial, model: MemoryModel, before: FloatArray, nth: int) -> Pairs:
-    """Change the outcome and the future of the last row that was predicted before."""
-    log, test = trial.reviews, trial.fold.test
-    seen = test[: len(before)]
-    row = int(seen[-1])
-    rng = np.random.default_rng(row)
-    outcomes = [np.full(len(log) - row, is_good) for is_good in (False, True)]
-    futures = [
-        other_future(log, each, begin=row + 1, hard=not each[0], rng=rng) for each in outcomes
-    ]
-    # Rows to be predicted together with this one: none, a few, or many.
-    share = rng.random() ** 3
-    rows = test[(rng.random(len(test)) < share) | (test == row)]
-    until = rows[rows <= row]
-    bad, good = (trial.predicted(model, future, rows)[: len(until)] for future in futures)
-    yield Pair(bad, good, _PEEKS, until, until == row)
-    curves = np.unique(np.r_[rng.choice(seen, rng.integers(_CURVES)), row])
-    yield from _curves(trial, model, futures, curves, rng, _PEEKS)
-    if nth % _SHARE:
-        return
-    other = other_answers(log, seen[-1:], ~log.recalled[seen[-1:]], rng)
-    better = np.where(seen == row, -1 if log.recalled[row] else 1, 0)
-    after = trial.predicted(model, other)[: len(seen)]
-    yield Pair(before, after, _KNOWS_ITS_ANSWER, seen, better)
-    alone = trial.predicted(model, cut_after(log, row), seen)
-    yield Pair(before, alone, _PEEKS, seen)
-    if nth % _SHARE**2 == 0:
-        after = trial.predicted(model, cut_after(other, row), seen)
-        yield Pair(alone, after, _KNOWS_ITS_ANSWER, seen, better)
+            yield from _other_futures(each, model, before[: last + 1], nth)
 
 
 def spread(n: int, most: int) -> IntArray:
@@ -102,23 +70,52 @@ def spread(n: int, most: int) -> IntArray:
     return np.linspace(0, n - 1, min(n, most), dtype=np.int64)
 
 
-def _curves(
+def _other_futures(trial: Trial, model: MemoryModel, before: FloatArray, nth: int) -> Pairs:
+    """Change the outcome and the future of the last row that was predicted before."""
+    log, test = trial.reviews, trial.fold.test
+    seen = test[: len(before)]
+    row = int(seen[-1])
+    rng = np.random.default_rng(row)
+    futures = [
+        other_future(
+            log, np.full(len(log) - row, is_good), begin=row + 1, hard=not is_good, rng=rng
+        )
+        for is_good in (False, True)
+    ]
+    # Rows to be predicted together with this one: none, a few, or many.
+    rows = test[(rng.random(len(test)) < rng.random() ** 3) | (test == row)]
+    yield from _in_both(trial, model, futures, rows, rows[rows <= row], _PEEKS)
+    if nth % _ALONE == 0:
+        other = other_answers(log, seen[-1:], ~log.recalled[seen[-1:]], rng)
+        better = np.where(seen == row, -1 if log.recalled[row] else 1, 0)
+        alone, after = (trial.predicted(model, cut_after(x, row), seen) for x in (log, other))
+        yield Pair(before, alone, _PEEKS, seen)
+        yield Pair(alone, after, _KNOWS_ITS_ANSWER, seen, better)
+        after = trial.predicted(model, other)[: len(seen)]
+        yield Pair(before, after, _KNOWS_ITS_ANSWER, seen, better)
+
+
+def _in_both(
     trial: Trial,
     model: MemoryModel,
     futures: list[Reviews],
     rows: IntArray,
-    rng: np.random.Generator,
+    same: IntArray,
     advice: str,
 ) -> Pairs:
-    """Predict some rows at other times in two futures, the better of which the last may know."""
+    """Predict rows in two futures, of which some are the same; the last may know the better one."""
+    is_same = np.isin(rows, same)
+    bad, good = (trial.predicted(model, future, rows)[is_same] for future in futures)
+    yield Pair(bad, good, advice, same, same == same[-1])
     if has_curve(model):
-        elapsed = other_times(futures[0], rows, rng)
-        bad, good = (np.array(model.predict_at(future, rows, elapsed)) for future in futures)
-        of_times = np.broadcast_to(rows[:, None], elapsed.shape)
-        yield Pair(bad, good, f"by predict_at {advice}", of_times, of_times == rows[-1])
+        few = same[-_CURVES:]
+        elapsed = other_times(futures[0], few, np.random.default_rng(few[-1]))
+        bad, good = (np.array(model.predict_at(future, few, elapsed)) for future in futures)
+        of_times = np.broadcast_to(few[:, None], elapsed.shape)
+        yield Pair(bad, good, f"by predict_at {advice}", of_times, of_times == few[-1])
 
 
-@honesty_check("What is asked for are rows of the log that is given, whatever log was fitted to")
+@honesty_check
 def check_time_of_prediction(trial: Trial) -> Pairs:
     """Check that predictions are made when `when` says.
 
@@ -131,27 +128,29 @@ def check_time_of_prediction(trial: Trial) -> Pairs:
     """
     model = trial.fit()
     for last in spread(len(trial.fold.test), _ROWS):
-        yield from late_answers(trial, model, last)
+        yield from _late_answers(trial, model, last)
 
 
-def late_answers(trial: Trial, model: MemoryModel, last: int) -> Pairs:
+def _late_answers(trial: Trial, model: MemoryModel, last: int) -> Pairs:
     """Change, and remove, what comes too late for the prediction of a test row."""
     log, seen = trial.reviews, trial.fold.test[: last + 1]
     row = seen[-1:]
     late = too_late(trial, int(row[0]))
     if not len(late):
         return
-    rng = np.random.default_rng(int(row[0]))
-    outcomes = [np.full(len(late), is_good) for is_good in (False, True)]
-    futures = [other_answers(log, late, each, rng, slowly=not each[0]) for each in outcomes]
+    rng, advice = (
+        np.random.default_rng(int(row[0])),
+        _TOO_LATE.format(when=when_of(trial.algorithm)),
+    )
+    futures = [
+        other_answers(log, late, np.full(len(late), is_good), rng, slowly=not is_good)
+        for is_good in (False, True)
+    ]
+    yield from _in_both(trial, model, futures, seen, row, advice)
     rest = np.setdiff1d(np.arange(row[0] + 1), late)
     others_gone = under_new_name(replace(log.take(rest), row=np.arange(len(rest))))
-    bad, good = (trial.predicted(model, future, seen)[-1:] for future in futures)
     alone = trial.predicted(model, others_gone, np.flatnonzero(np.isin(rest, seen)))[-1:]
-    advice = _TOO_LATE.format(when=when_of(trial.algorithm))
-    yield Pair(bad, good, advice, row, row > 0)
-    yield Pair(bad, alone, advice, row)
-    yield from _curves(trial, model, futures, row, rng, advice)
+    yield Pair(trial.predicted(model, futures[0], seen)[-1:], alone, advice, row)
 
 
 def too_late(trial: Trial, row: int) -> IntArray:
@@ -165,3 +164,33 @@ def too_late(trial: Trial, row: int) -> IntArray:
     since = np.arange(max(int(trial.fold.train[-1]), begin) + 1, row)
     others: IntArray = since[card[since] != card[row]]
     return others
+
+
+def check_quickly(algorithm: Algorithm) -> None:
+    """Raise `CheckFailed` if predictions plainly know their answers, or what is too late for them.
+
+    A check of a second or so, for algorithms that are evaluated without having been checked. After
+    one fit to a toy log, 12 rows take their turn: all from the answer on is changed, then what is
+    too late for the `when` of the algorithm. No prediction may move by 1e-4, which no rounding
+    does; `check_algorithm` sees what is smaller, and rarer. Nothing is said of an algorithm that
+    cannot be tried out like this, because it raises an error or does not repeat itself.
+    """
+    try:
+        run(_quickly, deepcopy(algorithm))
+    except CheckFailed:
+        raise
+    except Exception:  # noqa: BLE001 - a plug-in can raise anything; its run will report it
+        return
+
+
+def _quickly(trial: Trial) -> Pairs:
+    end, model = time.monotonic() + _SECONDS, trial.fit()
+    before, again = (trial.predicted(model) for _ in range(2))
+    if not np.allclose(before, again, rtol=0, atol=_PLAINLY / 10):
+        return  # it draws random numbers, and may move by more
+    for nth, last in enumerate(spread(len(before), _FEW)):
+        futures = _other_futures(trial, model, before[: last + 1], nth)
+        for pair in (*futures, *_late_answers(trial, model, last)):
+            yield replace(pair, room=_PLAINLY, sides=None)
+            if time.monotonic() > end:
+                return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 import traceback
 import zlib
 from collections import defaultdict
@@ -21,8 +20,7 @@ from srs_eval.evaluation.checks.perturb import cut_after, under_new_name
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.protocol.task import Fold, Task
 
-# An algorithm that finds too little to learn from is given more.
-_CARDS = (40, 160)
+_CARDS = (40, 160)  # More where an algorithm finds too little to learn from
 _SEED, _SEEDS = 20240229, 1000
 # Sums depend on what is computed beside them, and iterations on what they end with. Of the
 # algorithms that ship here, all in double precision, no prediction moves by more than 2e-13.
@@ -36,10 +34,6 @@ class CheckFailed(SrsEvalError):
     """An algorithm failed a check; the message says what it did and where to look."""
 
 
-class PredictionMoved(CheckFailed):
-    """A prediction is another one after a perturbation that may not move it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Predictions of the same rows before and after a perturbation that may not move them."""
@@ -51,7 +45,10 @@ class Pair:
     # 1 where the perturbation makes recall likelier, -1 where less likely, 0 where it says nothing:
     # a sign test then finds what is smaller than rounding
     sides: BoolArray | IntArray | None = None
-    exact: bool = False  # Whether not even rounding may move them
+    room: float | None = None  # By how much they may move: by rounding if None
+
+
+Pairs = Iterator[Pair]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +81,10 @@ class Trial:
     def ways_to_learn(self) -> list[Learn]:
         """Fit, and where there is a `refit`, that from a fit of half of the training rows."""
         algorithm, rows = self.algorithm, self.fold.train
-        ways: list[Learn] = [self.fit]
-        if isinstance(algorithm, WarmStarting):
-            previous = self.fit(rows=rows[: (len(rows) + 1) // 2])
-            ways.append(lambda log: algorithm.refit(log, rows, self.rng, previous))
-        return ways
+        if not isinstance(algorithm, WarmStarting):
+            return [self.fit]
+        previous = self.fit(rows=rows[: (len(rows) + 1) // 2])
+        return [self.fit, lambda log: algorithm.refit(log, rows, self.rng, previous)]
 
     def predicted(
         self, model: MemoryModel, reviews: Reviews | None = None, rows: IntArray | None = None
@@ -98,52 +94,46 @@ class Trial:
         return np.array(model.predict(reviews, self.fold.test if rows is None else rows))
 
 
-Pairs = Iterator[Pair]
 # What a check tries: it yields pairs of predictions, and raises `CheckFailed` for anything else.
 Tries = Callable[[Trial], Pairs]
 
 
-def honesty_check(advice: str) -> Callable[[Tries], Callable[..., None]]:
-    """Make a check of what tries an algorithm out.
+def honesty_check(tries: Tries) -> Callable[..., None]:
+    """Make a check of what tries an algorithm out, on a task or on a toy log.
 
-    An exception of the algorithm is a failed check, whose message ends with `advice`.
+    An exception of the algorithm is a failed check, which names the line of its file.
     """
 
-    def made(tries: Tries) -> Callable[..., None]:
-        def check(algorithm: Algorithm, task: Task | None = None) -> None:
-            try:
-                run(tries, algorithm, task)
-            except CheckFailed:
-                raise
-            except Exception as error:  # a plug-in can raise anything
-                kind, frames = type(algorithm), traceback.extract_tb(error.__traceback__)
-                file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-                last = [*frames[-1:], *(frame for frame in frames if frame.filename == file)][-1]
-                raise CheckFailed(
-                    f"{kind.__name__}: raises {type(error).__name__}: {error} at {last.filename}:"
-                    f"{last.lineno}, in {last.name}: {last.line}. {advice}."
-                ) from error
+    def check(algorithm: Algorithm, task: Task | None = None) -> None:
+        kind = type(algorithm)
+        try:
+            run(tries, algorithm, task)
+        except CheckFailed:
+            raise
+        except FitSkipped as skipped:
+            raise CheckFailed(
+                f"{kind.__name__}: skips the log it is to be tried out on ({skipped}). Give the "
+                "checks a task that it does not skip"
+            ) from None
+        except Exception as error:  # a plug-in can raise anything
+            frames = traceback.extract_tb(error.__traceback__)
+            file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+            last = [*frames[-1:], *(frame for frame in frames if frame.filename == file)][-1]
+            raise CheckFailed(
+                f"{kind.__name__}: raises {type(error).__name__}: {error} at {last.filename}:"
+                f"{last.lineno}, in {last.name}: {last.line}. Tried by {tries.__name__}: see there"
+            ) from error
 
-        check.__name__, check.__doc__ = tries.__name__, tries.__doc__
-        return check
-
-    return made
+    check.__name__, check.__doc__ = tries.__name__, tries.__doc__
+    return check
 
 
-def run(
-    tries: Tries,
-    algorithm: Algorithm,
-    task: Task | None = None,
-    *,
-    tolerance: float | None = None,
-    seconds: float = math.inf,
-) -> None:
+def run(tries: Tries, algorithm: Algorithm, task: Task | None = None) -> None:
     """Try an algorithm out, on a task or on toy logs of more and more cards until it skips none.
 
-    Raise `CheckFailed` if a prediction moves by more than a tolerance, or else by more than
-    rounding, or by rounding to one side. Nothing is tried once so many seconds have passed.
+    Raise `CheckFailed` if a prediction moves by more than it may, or by rounding to one side.
     """
-    seed, end = zlib.crc32(tries.__name__.encode()) % _SEEDS, time.monotonic() + seconds
+    seed = zlib.crc32(tries.__name__.encode()) % _SEEDS
     toys = (trial_task(same_day=algorithm.same_day, seed=seed, cards=cards) for cards in _CARDS)
     for each in toys if task is None else [task]:
         log = under_new_name(deepcopy(each.reviews.seen_by(algorithm)))
@@ -151,41 +141,33 @@ def run(
         moves: dict[str, list[float]] = defaultdict(list)
         try:
             for pair in tries(trial):
-                difference = _difference(trial, pair, tolerance)
-                if pair.sides is not None and tolerance is None:
+                difference = _difference(trial, pair)
+                if pair.sides is not None:
                     moves[pair.advice] += (difference * pair.sides)[pair.sides != 0].tolist()
-                if time.monotonic() > end:
-                    return
         except FitSkipped as skipped:
-            failure = trial.failure(
-                f"skips the log it is to be tried out on ({skipped}). Give the checks a task that "
-                "it does not skip"
-            )
+            reason = skipped
             continue
         for advice, of_pairs in moves.items():
             if remark := one_sided(np.array(of_pairs)):
                 raise trial.failure(f"predictions {advice}. {remark}")
         return
-    raise failure
+    raise reason
 
 
-def _difference(trial: Trial, pair: Pair, tolerance: float | None) -> FloatArray:
-    """Return by how much predictions move; raise if by more than the tolerance, or rounding."""
+def _difference(trial: Trial, pair: Pair) -> FloatArray:
+    """Return by how much predictions move; raise if by more than they may."""
     before, after = pair.before, pair.after
     rounding = _SINGLE if np.float32 in (before.dtype, after.dtype) else _DOUBLE
-    room = 0.0 if pair.exact else rounding if tolerance is None else tolerance
+    room = rounding if pair.room is None else pair.room
     same = np.isclose(before, after, rtol=0.0, atol=room, equal_nan=True)
     if not same.all():
         rows = trial.fold.test if pair.rows is None else pair.rows
         row, p, q = (each[~same][0] for each in (rows, before, after))
-        is_small = abs(p - q) < _SINGLE
-        digits = 17 if is_small else 6
-        text = trial.failure(
-            f"the prediction of row {row} ({p:.{digits}g}, now {q:.{digits}g}; {np.sum(~same)} of "
-            f"{same.size} differ) {pair.advice}."
+        hint = " (Return what is computed in single precision as float32.)"
+        raise trial.failure(
+            f"the prediction of row {row} ({p:.9g}, now {q - p:+.2g}; {np.sum(~same)} of "
+            f"{same.size} differ) {pair.advice}.{hint if abs(p - q) < _SINGLE else ''}"
         )
-        hint = " (What is computed in single precision is to be returned as float32.)"
-        raise PredictionMoved(f"{text}{hint if is_small and not pair.exact else ''}")
     difference: FloatArray = after - before
     return difference
 
@@ -202,7 +184,6 @@ def one_sided(moves: FloatArray) -> str:
     if not n or chance > max(_SIGNIFICANCE, 2.0 ** (1 - len(moves))):
         return ""
     return (
-        f"They move by no more than {np.abs(moves).max():.2g}, but of {n} that move, "
-        f"{max(up, down)} move to the same side, which rounding would not do: it ranks reviews, "
-        "however little it is"
+        f"They move by no more than {np.abs(moves).max():.2g}, but {max(up, down)} of {n} to the "
+        "same side, which rounding would not do: it ranks reviews, however little it is"
     )
