@@ -91,8 +91,7 @@ class FailedAlikeError(SrsEvalError):
 class FitSkipped(SrsEvalError):
     """A fit is impossible for a stated reason, such as too few training reviews.
 
-    Where a protocol skips a whole user, `dropped` and `unscored` are as in `Task`, and
-    `could_score` is how many reviews other protocols could score, by the name of their option.
+    Where a protocol skips a whole user, `dropped` and `unscored` are as in `Task`.
     """
 
     def __init__(
@@ -101,13 +100,9 @@ class FitSkipped(SrsEvalError):
         *,
         dropped: Mapping[str, int] = MappingProxyType({}),
         unscored: Mapping[str, int] = MappingProxyType({}),
-        could_score: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        others = (f"; protocol={name} could score {n:,}" for name, n in could_score.items())
-        super().__init__(reason + "".join(others))
-        self.reason = reason
+        super().__init__(reason)
         self.dropped, self.unscored = dict(dropped), dict(unscored)
-        self.could_score = dict(could_score)
 
 
 class ScoreError(SrsEvalError):

@@ -18,10 +18,10 @@ from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.checks import CheckFailed, check_last_step_is_the_fit
 from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 
-WARM = SrsBenchmarkRefit(refits=8)
+WARM = SrsBenchmark(refits=8)
 STEPS = 4
 
 
@@ -89,7 +89,7 @@ def test_each_fit_starts_from_the_one_before_where_the_protocol_refits_often(log
     ]
     assert algorithm.ways[8:] == algorithm.ways[:8]  # each user starts from nothing
     assert [len(fit.parameters) for fit in fits] == [9, 10, 11, 12, 13, 14, 15, 16]
-    for protocol in (SrsBenchmarkRefit(refits=8, warm_start=False), SrsBenchmark()):
+    for protocol in (SrsBenchmark(refits=8, warm_start=False), SrsBenchmark()):
         algorithm = Continues()
         evaluated(logs_of(1), algorithm, protocol=protocol)
         assert algorithm.ways == ["fit"] * protocol.folds

@@ -31,7 +31,7 @@ from srs_eval.metrics.score import score
 from srs_eval.metrics.summary import clipped
 from srs_eval.metrics.tally import Tally
 from srs_eval.protocol.prequential import Prequential
-from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 PANEL = Panel([METRIC[name] for name in ("log_loss", "brier", "auc", "rmse_bins")])
 # A model that was not fitted.
@@ -166,8 +166,8 @@ def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status, tmp_pat
 
 
 PROTOCOLS = (
-    *(SrsBenchmark(), SrsBenchmarkRefit(refits=20), Prequential(first=20, every=20)),
-    *(SrsBenchmarkRefit(refits=20, warm_start=False),),
+    *(SrsBenchmark(), SrsBenchmark(refits=20), Prequential(first=20, every=20)),
+    *(SrsBenchmark(refits=20, warm_start=False),),
 )
 COLUMNS = ("row", "p", "recalled", "card", "lapses", "nth_review")
 

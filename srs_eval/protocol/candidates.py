@@ -13,12 +13,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.data.cards import CardRows, rows_by_card
-from srs_eval.data.reviews import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Reviews,
-)
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 from srs_eval.errors import FitSkipped, ReviewLogError
 from srs_eval.protocol.outliers import unusual_first_intervals
 from srs_eval.protocol.task import Task
@@ -29,6 +24,7 @@ _FEWEST_TARGETS = 6
 _SECOND = 2
 _SECONDS_PER_DAY = 86_400
 _SHORTEST_SECONDS = 1.0
+_AFTER_LONGEST = f"after the {_LONGEST_HISTORY}th of their card"
 _FIRST_OF_CARD = "the first of their card"
 _SAME_DAY = "on the day of the card's review before"
 
@@ -50,8 +46,12 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> tuple[Task, IntArray]:
     scored = later_day & ~unusual
     task = replace(
         task,
-        dropped=_counted({"of cards whose first interval is rare in the user's log": unusual})
-        | _after_longest(reviews, histories),
+        dropped=_counted(
+            {
+                "of cards whose first interval is rare in the user's log": unusual,
+                _AFTER_LONGEST: len(reviews) - len(histories),
+            }
+        ),
         unscored=_counted(
             {
                 _FIRST_OF_CARD: histories.elapsed_days < 0,
@@ -59,7 +59,7 @@ def in_whole_days(reviews: Reviews, *, same_day: bool) -> tuple[Task, IntArray]:
             }
         ),
     )
-    _require_enough(reviews, histories, scored, task)
+    _require_enough(reviews, scored, task)
     if not same_day:
         in_histories = histories.elapsed_days != 0
         task, scored = task.take(in_histories), scored[in_histories]
@@ -83,11 +83,15 @@ def in_seconds(reviews: Reviews, *, answer_time: bool) -> tuple[Task, IntArray]:
         seconds / _SECONDS_PER_DAY,
         whole_days=False,
         lapsed=~histories.recalled,
-        dropped=_counted({"within a second of the answer before": ~first & ~scored})
-        | _after_longest(reviews, histories),
+        dropped=_counted(
+            {
+                "within a second of the answer before": ~first & ~scored,
+                _AFTER_LONGEST: len(reviews) - len(histories),
+            }
+        ),
         unscored=_counted({_FIRST_OF_CARD: first}),
     )
-    _require_enough(reviews, histories, scored, task)
+    _require_enough(reviews, scored, task)
     return task, np.flatnonzero(scored)
 
 
@@ -142,38 +146,22 @@ def _after_unusual_interval(reviews: Reviews, cards: CardRows, is_second: BoolAr
     return cards.any(unusual)
 
 
-def _counted(rows: Mapping[str, BoolArray]) -> dict[str, int]:
-    counts = {rule: int(np.count_nonzero(chosen)) for rule, chosen in rows.items()}
-    return {rule: count for rule, count in counts.items() if count}
+def _counted(rows: Mapping[str, BoolArray | int]) -> dict[str, int]:
+    return {rule: int(count) for rule, chosen in rows.items() if (count := np.sum(chosen))}
 
 
-def _after_longest(reviews: Reviews, histories: Reviews) -> dict[str, int]:
-    count = len(reviews) - len(histories)
-    return {f"after the {_LONGEST_HISTORY}th of their card": count} if count else {}
-
-
-def _require_enough(reviews: Reviews, histories: Reviews, scored: BoolArray, task: Task) -> None:
-    """Raise if too few reviews can be scored, with the number that each rule leaves out.
-
-    `histories` are the log without what comes after the longest history.
-    """
+def _require_enough(reviews: Reviews, scored: BoolArray, task: Task) -> None:
+    """Raise if too few reviews can be scored, with the number that each rule leaves out."""
     targets = int(np.count_nonzero(scored))
     if targets >= _FEWEST_TARGETS:
         return
     counts = {**task.unscored, **task.dropped}
     reasons = ", ".join(f"{count:,} {rule}" for rule, count in counts.items())
-    others = {}
-    if histories.elapsed_seconds is not None:
-        # By the protocol that has no outliers and scores same-day reviews.
-        in_seconds = int(np.count_nonzero(histories.elapsed_seconds > 0))
-        if in_seconds > targets and in_seconds >= _FEWEST_TARGETS:
-            others = {"srs_benchmark_secs": FOLDS * (in_seconds // (FOLDS + 1))}
     raise FitSkipped(
         f"user {reviews.user}: only {targets} of {len(reviews):,} reviews can be scored, "
         f"{_FEWEST_TARGETS} are needed for {FOLDS} folds; left out: {reasons}",
         dropped=task.dropped,
         unscored=task.unscored,
-        could_score=others,
     )
 
 

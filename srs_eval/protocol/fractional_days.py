@@ -17,26 +17,11 @@ from srs_eval.protocol.task import Flag, Task
 
 
 @dataclass(frozen=True, slots=True)
-class InSeconds:
-    """Base of protocols on a clock of fractional days: how their intervals end.
-
-    Histories keep same-day reviews for every algorithm, whatever its ``same_day`` says:
-    where they are scored, none can do without them.
-    """
-
-    version: ClassVar[str] = "1"
-    in_fractional_days: ClassVar[bool] = True
-    answer_time: Flag = False
-
-    @property
-    def suffix(self) -> str:
-        """What names end with where intervals do not end with the question."""
-        return "_published" if self.answer_time else ""
-
-
-@dataclass(frozen=True, slots=True)
-class SrsBenchmarkSecs(InSeconds):
+class SrsBenchmarkSecs:
     """Score same-day reviews as well, on a clock of fractional days, in 5 expanding folds.
+
+    Histories keep same-day reviews for every algorithm, whatever its ``same_day`` says: where
+    they are scored, none can do without them.
 
     Parameters
     ----------
@@ -46,12 +31,14 @@ class SrsBenchmarkSecs(InSeconds):
         is only there to reproduce published numbers.
     """
 
+    version: ClassVar[str] = "1"
     folds: ClassVar[int] = FOLDS
+    answer_time: Flag = False
 
     @property
     def name(self) -> str:
         """The name, with a suffix where intervals do not end with the question."""
-        return f"srs_benchmark_secs{self.suffix}"
+        return "srs_benchmark_secs" + "_published" * self.answer_time
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         task, targets = in_seconds(reviews, answer_time=self.answer_time)
@@ -59,7 +46,7 @@ class SrsBenchmarkSecs(InSeconds):
 
 
 @dataclass(frozen=True, slots=True)
-class SrsBenchmarkEqualised(InSeconds):
+class SrsBenchmarkEqualised:
     """Score the reviews that `SrsBenchmark` scores, by models on a clock of fractional days.
 
     Training rows are all reviews before a fold's first test row, same-day reviews and cards
@@ -70,17 +57,19 @@ class SrsBenchmarkEqualised(InSeconds):
     answer_time : bool
         As in `SrsBenchmarkSecs`.
     refits : int
-        Fits per user, as in `SrsBenchmarkRefit`; each starts from the one before where there
-        are more than 5 and the algorithm can.
+        Fits per user, as in `SrsBenchmark`; each starts from the one before where there are more
+        than 5 and the algorithm can.
     """
 
+    version: ClassVar[str] = "1"
+    answer_time: Flag = False
     refits: Refits = FOLDS
 
     @property
     def name(self) -> str:
         """The name, with the number of fits if unusual, and a suffix as in `SrsBenchmarkSecs`."""
         often = f"_refit{self.refits}" if self.refits != FOLDS else ""
-        return f"srs_benchmark_equalised{often}{self.suffix}"
+        return f"srs_benchmark_equalised{often}" + "_published" * self.answer_time
 
     @property
     def folds(self) -> int:

@@ -1,11 +1,9 @@
 """Predict, learn, predict: every review from some first fit on, by models that are kept fresh.
 
-The refits of `SrsBenchmarkRefit` are spread over the test rows of the public protocol: the
-last five sixths of a log in so many blocks, however long it is, so that a model of a small user
-is fresh and that of a large one stale. Here a fit is due after so many reviews, as in an app, and
-everything from the first fit on is scored: also how a model does while there is little to learn
-from, which no other protocol shows. The scored reviews are other ones, so numbers of the two
-cannot be compared.
+The refits of `SrsBenchmark` are spread over the last five sixths of a log, however long it is.
+Here a fit is due after so many reviews, as in an app, and everything from the first fit on is
+scored: also how a model does while there is little to learn from. The scored reviews are other
+ones, so numbers of the two cannot be compared.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from srs_eval.data.reviews import BoolArray, Reviews
+from srs_eval.data.reviews import Reviews
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.protocol.split import on_folds
 from srs_eval.protocol.srs_benchmark import AroundAnother
@@ -36,28 +36,22 @@ class RecordedRows(AroundAnother):
     @property
     def name(self) -> str:
         """The name of the base, and that of the columns if they are not all."""
-        return "_".join([self.base.name, "recorded", *self._named()])
+        return "_".join([self.base.name, "recorded", *self._columns()])
 
-    def _named(self) -> tuple[str, ...]:
+    def _columns(self) -> tuple[str, ...]:
         return (self.columns,) if isinstance(self.columns, str) else tuple(self.columns or ())
-
-    def _has(self, reviews: Reviews) -> BoolArray:
-        """Whether each review has the predictions that it needs, bool [n]."""
-        if reviews.recorded is None:
-            raise FitSkipped(f"user {reviews.user}: the log has no recorded predictions")
-        names = [*reviews.recorded_names]
-        unknown = [name for name in self._named() if name not in names]
-        if unknown:
-            listed = f"{', '.join(unknown)}; recorded are {', '.join(names)}"
-            raise ConfigError(f"protocol.columns: there is no column {listed}")
-        columns = [names.index(name) for name in self._named() or names]
-        has: BoolArray = np.isfinite(reviews.recorded[:, columns]).sum(axis=1) == len(columns)
-        return has
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Split one user's log as the base does, and score what was predicted."""
         task = self.base(reviews, same_day=same_day)
-        has = self._has(task.reviews)
+        recorded, names = task.reviews.recorded, task.reviews.recorded_names
+        if recorded is None:
+            raise FitSkipped(f"user {reviews.user}: the log has no recorded predictions")
+        if unknown := [name for name in self._columns() if name not in names]:
+            listed = f"{', '.join(unknown)}; recorded are {', '.join(names)}"
+            raise ConfigError(f"protocol.columns: there is no column {listed}")
+        columns = [names.index(name) for name in self._columns() or names]
+        has = np.isfinite(recorded[:, columns]).all(axis=1)
         scored = np.unique(np.concatenate([fold.test for fold in task.folds]))
         dropped = {**task.dropped, _MISSING: int(np.count_nonzero(~has[scored]))}
         folds = [replace(fold, test=fold.test[has[fold.test]]) for fold in task.folds]

@@ -1,4 +1,4 @@
-"""The protocol of the public srs-benchmark in whole days, with five fits and with more.
+"""The protocol of the public srs-benchmark in whole days, with five fits or more.
 
 Source: open-spaced-repetition/srs-benchmark, 2026. `docs/method.md` states every step.
 """
@@ -25,42 +25,29 @@ class SrsBenchmark:
 
     Reviews on the day of the card's review before are never scored. Algorithms that say so
     (``same_day``) see them in the histories; the scored reviews are the same either way.
-    """
 
-    name: ClassVar[str] = "srs_benchmark"
-    version: ClassVar[str] = "1"
-    folds: ClassVar[int] = FOLDS
-
-    def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
-        task, targets = in_whole_days(reviews, same_day=same_day)
-        return replace(task, folds=expanding_folds(targets, FOLDS))
-
-
-@dataclass(frozen=True, slots=True)
-class SrsBenchmarkRefit:
-    """Score the reviews that `SrsBenchmark` scores, refitting before each of many blocks.
-
-    How often a model is refitted moves its numbers more than which of its relatives it is, so
-    this is a protocol of its own: its numbers belong beside each other, not beside those of five
-    fits.
+    How often a model is refitted moves its numbers more than which of its relatives it is, so more
+    than five fits have a name of their own: their numbers belong beside each other.
 
     Parameters
     ----------
     refits : int
         Fits per user, 5 or more: the test rows are cut into so many blocks of nearly equal
-        size, one for each row where there are fewer rows. With 5 it is `SrsBenchmark`.
+        size, one for each row where there are fewer rows.
     warm_start : bool
-        Whether algorithms that can (`WarmStarting`) start each fit from the one before.
+        Whether algorithms that can (`WarmStarting`) start each of more than five fits from the one
+        before. With five, every one starts from nothing, as in the public protocol.
     """
 
     version: ClassVar[str] = "1"
-    refits: Refits = 50
+    refits: Refits = FOLDS
     warm_start: Flag = True
 
     @property
     def name(self) -> str:
-        """The name, with the number of fits, and whether each began from nothing."""
-        return f"srs_benchmark_refit{self.refits}" + ("" if self.warm_start else "_cold")
+        """The name, with the number of fits if unusual, and whether each began from nothing."""
+        often = f"_refit{self.refits}" + ("" if self.warm_start else "_cold")
+        return "srs_benchmark" + often * (self.refits > FOLDS)
 
     @property
     def folds(self) -> int:
@@ -70,7 +57,6 @@ class SrsBenchmarkRefit:
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         task, targets = in_whole_days(reviews, same_day=same_day)
         folds = expanding_folds(targets, FOLDS, self.refits)
-        # With the five fits of the public protocol, every one starts from nothing as there.
         return replace(task, folds=folds, warm_start=self.warm_start and self.refits > FOLDS)
 
 

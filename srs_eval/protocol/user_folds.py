@@ -32,18 +32,9 @@ class UserFolds(AroundAnother):
         Which rows of each user are scored, and what may be learned before each.
     user_folds : int
         Number of folds, from 2 to 20.
-
-    Raises
-    ------
-    ConfigError
-        If `base` has folds of users itself.
     """
 
     user_folds: Annotated[int, Strict(), Ge(2), Le(20)] = 2
-
-    def __post_init__(self) -> None:
-        if isinstance(self.base, UserFolds):
-            raise ConfigError("base has folds of users itself, expected another protocol")
 
     @property
     def name(self) -> str:
@@ -54,11 +45,6 @@ class UserFolds(AroundAnother):
     def is_validation(self) -> bool:
         """Whether the base keeps the rows of the final score apart."""
         return bool(getattr(self.base, "is_validation", False))
-
-    @property
-    def in_fractional_days(self) -> bool:
-        """Whether the base counts fractional days."""
-        return bool(getattr(self.base, "in_fractional_days", False))
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Filter and split one user's log as the base does."""

@@ -16,7 +16,7 @@ from annotated_types import Gt, Lt
 from pydantic import Strict
 
 from srs_eval.data.reviews import IntArray, Reviews
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.protocol.split import on_folds
 from srs_eval.protocol.srs_benchmark import AroundAnother
 from srs_eval.protocol.task import Fold, Task
 
@@ -42,10 +42,6 @@ class Validation(AroundAnother):
     # For sweeps, which refuse to choose by anything else.
     is_validation = True
 
-    def __post_init__(self) -> None:
-        if getattr(self.base, "is_validation", False):
-            raise ConfigError("base is a validation itself, expected the protocol of the score")
-
     @property
     def name(self) -> str:
         """The name, with the share that is learned from, and the protocol it prepares for."""
@@ -58,36 +54,24 @@ class Validation(AroundAnother):
 
     def __call__(self, reviews: Reviews, *, same_day: bool) -> Task:
         """Filter one user's log as the base does, cut it off, and split what is left."""
-        try:
-            task = self.base(reviews, same_day=same_day)
-        except FitSkipped as skipped:  # what another base scores is not what would be scored here
-            raise FitSkipped(
-                skipped.reason, dropped=skipped.dropped, unscored=skipped.unscored
-            ) from None
-        first_scored = min(int(fold.test[0]) for fold in task.folds if len(fold.test))
-        parts: dict[bytes, IntArray] = {}
-        for fold in task.folds:
-            rows = fold.train[fold.train < first_scored]
-            parts.setdefault(rows.tobytes(), rows)
-        divided = [self._fold(rows) for rows in parts.values() if len(rows) > 1]
+        task = self.base(reviews, same_day=same_day)
+        tested = np.unique(np.concatenate([fold.test for fold in task.folds]))
+        first_scored = int(tested[0])
         folds, scored = [], np.zeros(first_scored, np.bool_)
-        for fold in divided:  # no row is scored twice
-            if not scored[fold.test].any():
+        for each in task.folds:
+            rows = each.train[each.train < first_scored]
+            fold = self._fold(rows)
+            if len(rows) > 1 and not scored[fold.test].any():  # no row is scored twice
                 folds.append(fold)
                 scored[fold.test] = True
-        if not folds:
-            raise FitSkipped(
-                f"user {reviews.user}: fewer than 2 reviews to learn from come before the first "
-                "scored one, too few to validate on"
-            )
-        tested = len(np.unique(np.concatenate([fold.test for fold in task.folds])))
-        numbered = [replace(fold, number=number) for number, fold in enumerate(folds)]
-        unscored = {**task.unscored, "kept for the final score": tested}
-        return replace(
-            task.take(np.arange(first_scored)),
-            folds=numbered,
-            warm_start=False,
-            unscored=unscored,
+        task = task.take(np.arange(first_scored))
+        unscored = {**task.unscored, "kept for the final score": len(tested)}
+        return on_folds(
+            replace(task, warm_start=False, unscored=unscored),
+            folds,
+            task.dropped,
+            f"user {reviews.user}: fewer than 2 reviews to learn from come before the first "
+            "scored one, too few to validate on",
         )
 
     def _fold(self, rows: IntArray) -> Fold:

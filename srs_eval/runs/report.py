@@ -35,8 +35,7 @@ def begin(todo: int, users: int) -> None:
 def advice(run: Run, setup: Setup) -> list[str]:
     """Return what to add where the protocol hardly scores a log and another scores most."""
     covered = run.facts.coverage.reviews
-    in_fractional_days = getattr(setup.protocol, "in_fractional_days", False)
-    if covered.scored >= _HARDLY * covered.read or in_fractional_days:
+    if covered.scored >= _HARDLY * covered.read:
         return []
     with suppress(SrsEvalError):
         seconds = setup.source.read(setup.source.users()[0]).elapsed_seconds

@@ -17,7 +17,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss
-from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
 from srs_eval.runs.config import build, composed
@@ -80,7 +80,7 @@ def test_each_user_is_scored_by_what_the_users_of_other_folds_have_taught(logs_o
 
 
 def test_an_algorithm_that_learns_from_no_one_else_is_as_under_the_base(scored):
-    base = SrsBenchmarkRefit(refits=6)
+    base = SrsBenchmark(refits=6)
     blind = Fsrs45(fit="default")  # to reviews of the same day
     one, other = (scored(blind, each) for each in (base, UserFolds(base)))
     assert one.by_user.values.tolist() == other.by_user.values.tolist()
@@ -102,8 +102,7 @@ def test_it_is_an_option_of_every_protocol(name):
     base, protocol = plain.protocol, folded.protocol
     assert protocol == UserFolds(base, user_folds=3)
     assert (protocol.folds, protocol.name.startswith(base.name)) == (base.folds, True)
-    for trait in ("is_validation", "in_fractional_days"):
-        assert getattr(protocol, trait) == getattr(base, trait, False)
+    assert protocol.is_validation == getattr(base, "is_validation", False)
     # Runs of before are resumed: nothing is left of the option where it is not used.
     assert "user_folds" not in plain.content["protocol"]
 

@@ -16,7 +16,7 @@ from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmar
 from srs_eval.protocol.outliers import unusual_first_intervals
 from srs_eval.protocol.prequential import Prequential, prequential_folds
 from srs_eval.protocol.split import expanding_folds
-from srs_eval.protocol.srs_benchmark import SrsBenchmark, SrsBenchmarkRefit
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
 from srs_eval.runs.config import option
@@ -77,38 +77,18 @@ def test_a_skipped_user_is_told_which_rule_left_out_how_many():
     )
 
 
-@pytest.mark.parametrize(("reviews", "could_score"), [(10, 5), (7, 5), (6, None), (13, 10)])
-def test_a_skipped_user_is_told_of_the_protocol_that_would_score_more(reviews, could_score):
-    day = np.arange(reviews)
-    seconds = np.r_[-1, 1, np.full(reviews - 2, 86_400)]
-    log = log_of([1] * reviews, day, elapsed_seconds=seconds)
-    with pytest.raises(FitSkipped) as caught:
-        PROTOCOL(log, same_day=False)
-    expected = {} if could_score is None else {"srs_benchmark_secs": could_score}
-    assert caught.value.could_score == expected
-    assert ("protocol=srs_benchmark_secs" in str(caught.value)) == bool(expected)
-    if could_score is not None:
-        task = SrsBenchmarkSecs()(log, same_day=True)
-        assert sum(len(fold.test) for fold in task.folds) == could_score
-    # A search looks at other rows, with a base that is chosen otherwise.
-    with pytest.raises(FitSkipped) as skipped:
-        Validation(PROTOCOL)(log, same_day=False)
-    assert skipped.value.could_score == {}
-    assert counted(skipped.value) == counted(caught.value)
-
-
 @pytest.mark.parametrize(
     ("protocol", "name", "folds"),
     [
         (SrsBenchmark(), "srs_benchmark", 5),
-        (SrsBenchmarkRefit(20), "srs_benchmark_refit20", 20),
-        (SrsBenchmarkRefit(100, warm_start=False), "srs_benchmark_refit100_cold", 100),
+        (SrsBenchmark(20), "srs_benchmark_refit20", 20),
+        (SrsBenchmark(100, warm_start=False), "srs_benchmark_refit100_cold", 100),
         (Prequential(), "prequential_from100_every100_most100", 100),
         (Prequential(5, 7, 9, warm_start=False), "prequential_from5_every7_most9_cold", 9),
         (SrsBenchmarkSecs(answer_time=True), "srs_benchmark_secs_published", 5),
         (SrsBenchmarkEqualised(answer_time=True), "srs_benchmark_equalised_published", 5),
         (Validation(), "validation80_of_srs_benchmark", 1),
-        (Validation(SrsBenchmarkRefit(), 0.75), "validation75_of_srs_benchmark_refit50", 1),
+        (Validation(SrsBenchmark(50), 0.75), "validation75_of_srs_benchmark_refit50", 1),
         (UserFolds(), "srs_benchmark_in_2_user_folds", 5),
     ],
 )
@@ -118,10 +98,9 @@ def test_a_name_has_all_that_moves_numbers(protocol, name, folds):
     assert getattr(protocol, "is_validation", False) == isinstance(protocol, Validation)
 
 
-WHOLE = {"first": "0 -1 2.5 true many", "every": "0 true", "most": "0 -1 2.5"}
 REFUSED = {
-    Prequential: {**WHOLE, "warm_start": "0 no"},
-    SrsBenchmarkRefit: {"refits": "4 7.5 many", "warm_start": "0 no"},
+    Prequential: {"first": "0 2.5 true many", "every": "0", "most": "-1", "warm_start": "0 no"},
+    SrsBenchmark: {"refits": "4 7.5 many", "warm_start": "0 no"},
     SrsBenchmarkSecs: {"answer_time": "0 no"},
     SrsBenchmarkEqualised: {"refits": "4 7.5"},
     Validation: {"share": "0 1 1.5 -0.1 most true"},
@@ -139,12 +118,6 @@ def test_an_option_outside_of_its_bounds_is_refused_by_its_name(kind):
                 option("protocol", {**target, name: value})
 
 
-@pytest.mark.parametrize("kind", [Validation, UserFolds])
-def test_a_protocol_around_another_is_not_put_around_its_own_kind(kind):
-    with pytest.raises(ConfigError, match="base"):
-        kind(kind())
-
-
 def assert_blocks(folds, rows, tested):
     """Check that blocks follow each other, each trained on exactly what comes before it."""
     assert [fold.number for fold in folds] == list(range(len(folds)))
@@ -155,25 +128,15 @@ def assert_blocks(folds, rows, tested):
     return [len(fold.test) for fold in folds]
 
 
-@given(st.integers(6, 400), st.integers(1, 5))
-def test_test_blocks_are_equal_in_order_and_end_with_the_last_row(n, folds):
-    rows = np.arange(1000, 1000 + 3 * n, 3)
-    size = n // (folds + 1)
-    sizes = assert_blocks(expanding_folds(rows, folds), rows, rows[-folds * size :])
-    assert sizes == [size] * folds
-
-
-@given(n=st.integers(6, 500), refits=st.integers(5, 120))
-def test_refits_share_the_test_rows_of_five_folds_and_differ_by_one_row_at_most(n, refits):
-    rows = np.arange(n) * 3 + 7
-    five = expanding_folds(rows, 5)
-    tested = np.concatenate([fold.test for fold in five])
-    sizes = assert_blocks(expanding_folds(rows, 5, refits), rows, tested)
+@given(n=st.integers(6, 500), folds=st.integers(1, 5), refits=st.integers(5, 120))
+def test_test_blocks_end_with_the_last_row_also_where_they_are_more(n, folds, refits):
+    rows, size = np.arange(n) * 3 + 7, n // (folds + 1)
+    tested = rows[-folds * size :]
+    assert assert_blocks(expanding_folds(rows, folds), rows, tested) == [size] * folds
+    sizes = assert_blocks(expanding_folds(rows, folds, refits), rows, tested)
     assert max(sizes) - min(sizes) <= 1
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == min(refits, len(tested))
-    sizes = assert_blocks(expanding_folds(rows, 5, 5), rows, tested)
-    assert sizes == [len(fold.test) for fold in five]
 
 
 @given(
@@ -201,10 +164,10 @@ def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, sam
     tested = np.concatenate([fold.test for fold in public.folds])
     used = np.r_[public.folds[0].train, tested]
     for protocol, scored, folds, is_warm in (
-        (SrsBenchmarkRefit(refits=5), tested, 5, False),
-        (SrsBenchmarkRefit(refits=6), tested, 6, True),
-        (SrsBenchmarkRefit(refits=10_000), tested, len(tested), True),
-        (SrsBenchmarkRefit(refits=20, warm_start=False), tested, 20, False),
+        (SrsBenchmark(refits=5), tested, 5, False),
+        (SrsBenchmark(refits=6), tested, 6, True),
+        (SrsBenchmark(refits=10_000), tested, len(tested), True),
+        (SrsBenchmark(refits=20, warm_start=False), tested, 20, False),
         (Prequential(first=10, every=30), used[10:], -(-(len(used) - 10) // 30), True),
         (Prequential(first=10, warm_start=False), used[10:], -(-(len(used) - 10) // 100), False),
     ):
@@ -221,7 +184,7 @@ def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, sam
         Prequential(first=len(used))(log, same_day=same_day)
 
 
-BASES = [SrsBenchmark(), SrsBenchmarkRefit(20), Prequential(first=30, every=10)]
+BASES = [SrsBenchmark(), SrsBenchmark(20), Prequential(first=30, every=10)]
 BASES += [SrsBenchmarkSecs(), SrsBenchmarkEqualised()]
 
 

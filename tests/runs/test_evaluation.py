@@ -265,7 +265,7 @@ def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_pa
     assert (failed.users, failed.reviews) == (1, 0)
     assert failed.reason == "user broken: ValueError: row 17 of 5,000 is torn"
     assert (skipped.users, skipped.reviews) == (3, 8 + 9 + 10)
-    assert "protocol=srs_benchmark_secs could score" in skipped.reason
+    assert "reviews can be scored, 6 are needed" in skipped.reason
     assert "(4 of 9)" in coverage.caution
     assert (summary.failed, summary.skipped, summary.fits) == (1, 3, 29)
 

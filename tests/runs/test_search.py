@@ -92,8 +92,8 @@ defaults:
 algo:
   shift: 0.25
 """
-REFIT = "srs_eval.protocol.srs_benchmark.SrsBenchmarkRefit"
-BASE = (f"protocol.base._target_={REFIT}", "+protocol.base.refits=5")
+EQUALISED = "srs_eval.protocol.fractional_days.SrsBenchmarkEqualised"
+BASE = (f"protocol.base._target_={EQUALISED}", "+protocol.base.refits=6")
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_an_algorithm_of_ones_own_and_what_is_inside_it_are_searched(here, monke
     config, summary = used(here, done)
     assert {key: OmegaConf.select(config, key) for key in best} == best
     assert config.algo.shift == 0.25
-    assert summary["protocol"] == "srs_benchmark_refit5"
+    assert summary["protocol"] == "srs_benchmark_equalised_refit6"
 
 
 @pytest.mark.slow
