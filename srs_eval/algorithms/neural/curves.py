@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from srs_eval.algorithms.neural.fitting import NetworkAlgorithm
 from srs_eval.algorithms.neural.network import Network, Sizes, one_hot
-from srs_eval.algorithms.neural.recipes import RECIPES, Recipes
+from srs_eval.algorithms.neural.training import NetworkAlgorithm
 from srs_eval.data.reviews import FloatArray, Reviews
 from srs_eval.errors import FitSkipped
 
@@ -32,22 +31,17 @@ class PowerCurveNetwork(Network):
         return 0.5 * torch.log1p(_SCALE * elapsed / stability)
 
 
-class _CurveHeads(nn.Module):
-    """Three linear layers: logits of the weights, and logarithms of scales and exponents."""
-
-    def __init__(self, width: int, curves: int) -> None:
-        super().__init__()
-        self.w_fc = nn.Linear(width, curves)
-        self.s_fc = nn.Linear(width, curves)
-        self.d_fc = nn.Linear(width, curves)
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Compute all three side by side, [..., 3 * curves]."""
-        return torch.cat([self.w_fc(inputs), self.s_fc(inputs), self.d_fc(inputs)], dim=-1)
-
-
 class _CurveMixtureNetwork(Network):
-    """A network whose state is what `_CurveHeads` computes."""
+    """A network whose state is that of some curves: three numbers of each.
+
+    They are the logits of the weights, and the logarithms of scales and exponents.
+    """
+
+    heads: nn.ModuleList  # A linear layer for each of the three
+
+    def curves(self, values: Tensor) -> Tensor:
+        """Compute the state, [..., 3 * curves], from what the heads read."""
+        return torch.cat([head(values) for head in self.heads], dim=-1)
 
     def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
         """Minus the logarithm of (1 - 1e-7) sum of weight * (1 + t/(1e-7 + scale))**-exponent."""
@@ -78,7 +72,7 @@ class _GruCurvesNetwork(_CurveMixtureNetwork):
             nn.SiLU(),
             nn.LayerNorm(hidden, bias=False),
         )
-        self.heads = _CurveHeads(hidden, curves)
+        self.heads = nn.ModuleList(nn.Linear(hidden, curves) for _ in range(3))
 
     def features(self, reviews: Reviews) -> FloatArray:
         """Logarithm of the days since the card's review before, and the rating as 0/1 numbers."""
@@ -86,9 +80,8 @@ class _GruCurvesNetwork(_CurveMixtureNetwork):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Compute what the heads say after each review, [n_steps, n_cards, 3 * curves]."""
-        read, _ = self.rnn(self.before(self.scaled(inputs)))
-        states: Tensor = self.heads(self.after(read))
-        return states
+        read, _ = self.rnn(self.before(inputs))
+        return self.curves(self.after(read))
 
 
 @dataclass(frozen=True)
@@ -126,7 +119,6 @@ class GruCurves(NetworkAlgorithm):
     name: ClassVar[str] = "gru_curves"
     network: ClassVar[type[Network]] = _GruCurvesNetwork
     same_day: ClassVar[bool] = True
-    recipes: ClassVar[Recipes] = RECIPES["gru_curves"]
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Width, and number of curves."""
@@ -165,7 +157,7 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
         self.after = nn.Sequential(
             nn.LayerNorm(hidden, bias=False), nn.Linear(hidden, hidden), nn.SiLU()
         )
-        self.heads = _CurveHeads(hidden, curves)
+        self.heads = nn.ModuleList(nn.Linear(hidden, curves) for _ in range(3))
 
     def features(self, reviews: Reviews) -> FloatArray:
         """Logarithms of the days since the card's review before and of the answer time; rating.
@@ -186,12 +178,11 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Compute what the heads say after each review, [n_steps, n_cards, 3 * curves]."""
-        x = self.before(self.scaled(inputs))
+        x = self.before(inputs)
         x = x + self.first(self.first_norm(x))[0]
         x = x + self.second(self.second_norm(x))[0]
         x = x + self.block(x)
-        states: Tensor = self.heads(self.after(x))
-        return states
+        return self.curves(self.after(x))
 
 
 @dataclass(frozen=True)
@@ -230,7 +221,6 @@ class LstmCurves(NetworkAlgorithm):
     name: ClassVar[str] = "lstm_curves"
     network: ClassVar[type[Network]] = _LstmCurvesNetwork
     same_day: ClassVar[bool] = True
-    recipes: ClassVar[Recipes] = RECIPES["lstm_curves"]
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Width, and number of curves."""

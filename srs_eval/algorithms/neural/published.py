@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from srs_eval.algorithms.neural.curves import PowerCurveNetwork
-from srs_eval.algorithms.neural.fitting import NetworkAlgorithm
 from srs_eval.algorithms.neural.network import Network, Sizes
-from srs_eval.algorithms.neural.recipes import RECIPES, Recipes
+from srs_eval.algorithms.neural.training import NetworkAlgorithm
 
 
 class GruNetwork(PowerCurveNetwork):
@@ -74,11 +73,6 @@ class Gru(NetworkAlgorithm):
     hidden: int = 2
     name: ClassVar[str] = "gru"
     network: ClassVar[type[Network]] = GruNetwork
-    recipes: ClassVar[Recipes] = RECIPES["gru"]
-
-    def sizes(self, *, whole_days: bool) -> Sizes:
-        """Hidden units."""
-        return (self.hidden,)
 
 
 class _GruPNetwork(GruNetwork):
@@ -135,7 +129,6 @@ class GruP(Gru):
     hidden: int = 8
     name: ClassVar[str] = "gru_p"
     network: ClassVar[type[Network]] = _GruPNetwork
-    recipes: ClassVar[Recipes] = RECIPES["gru_p"]
 
 
 _WIDTH, _HEADS, _DROPOUT = 2, 2, 0.1
@@ -220,7 +213,6 @@ class Transformer(NetworkAlgorithm):
 
     name: ClassVar[str] = "transformer"
     network: ClassVar[type[Network]] = _TransformerNetwork
-    recipes: ClassVar[Recipes] = RECIPES["transformer"]
 
 
 _STABILITY = (1.0, 2.5, 4.5, 10.0)
@@ -341,7 +333,6 @@ class Nn17(NetworkAlgorithm):
 
     name: ClassVar[str] = "nn17"
     network: ClassVar[type[Network]] = _Nn17Network
-    recipes: ClassVar[Recipes] = RECIPES["nn17"]
 
     def sizes(self, *, whole_days: bool) -> Sizes:
         """Shortest stability, in days."""

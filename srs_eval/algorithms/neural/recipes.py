@@ -2,9 +2,65 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from srs_eval.algorithms.neural.training import Ramps, Recipe
+import numpy as np
+
+from srs_eval.data.reviews import FloatArray
+
+# From the share of all steps that are done to the share of the learning rate of the next one.
+Schedule = Callable[[float], float]
+
+
+def cosine(done: float) -> float:
+    """Fall from 1 to 0 along half a cosine."""
+    return (1 + math.cos(math.pi * done)) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ramps:
+    """Straight from one share of the learning rate to 1, and from there straight to another."""
+
+    start: float
+    turn: float  # Share of the steps after which it is 1
+    end: float
+
+    def __call__(self, done: float) -> float:
+        return float(np.interp(done, (0, self.turn, 1), (self.start, 1, self.end)))
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Options of AdamW over batches of reviews, and weights of these."""
+
+    epochs: int  # How often each training review is used
+    batch_size: int  # About how many training reviews make a step
+    learning_rate: float  # What `schedule` takes its shares of
+    schedule: Schedule = cosine
+    # Weights decay by `weight_decay` times the learning rate at each step
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.0
+    # A batch of B reviews counts as much as B**exponent; learning rates are multiplied by
+    # 16000**(1 - exponent), as in the public benchmark
+    exponent: float = 1.0
+    # What the squared distance from the weights a fit starts from is multiplied by
+    prox: float = 0.0
+    clip: float = math.inf  # Longest gradient; longer ones are shortened
+    # Weight of a training review is 1 + a x**b, with x from 0 at the first to 1 at the last; then
+    # all are scaled to mean 1
+    recency: tuple[float, float] = (0.0, 1.0)
+
+    def pace(self, done: float) -> float:
+        """Learning rate of the next step."""
+        return self.learning_rate * self.schedule(done) * math.pow(16000, 1 - self.exponent)
+
+    def weights(self, n: int) -> FloatArray:
+        """Weights of n training reviews in time order."""
+        slope, power = self.recency
+        weight: FloatArray = 1 + slope * np.linspace(0, 1, n) ** power
+        return weight / weight.mean() if n else weight
 
 
 @dataclass(frozen=True, slots=True)

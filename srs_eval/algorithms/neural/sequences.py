@@ -7,6 +7,7 @@ history for each of them (the usual layout) costs the square of the length inste
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,27 +15,6 @@ import numpy as np
 
 from srs_eval.data.cards import CardRows, rows_by_card
 from srs_eval.data.reviews import IntArray, Reviews
-
-
-@dataclass(frozen=True, slots=True)
-class Histories:
-    """Reviews before some rows, card by card, up to the last of these rows on each card."""
-
-    reviews: Reviews
-    rows: IntArray  # The rows to predict
-    cards: CardRows  # The rows of all cards of the log
-    target: IntArray  # [n_targets]: Positions in `rows`, sorted by card and time
-    # [n_cards]: Number of each card in the log, how many of its reviews are read, where its targets
-    # begin, and how many they are
-    number: IntArray
-    length: IntArray
-    target_begin: IntArray
-    target_count: IntArray
-
-    @property
-    def review(self) -> IntArray:
-        """Row number of each review read, card after card."""
-        return self.cards.order[ranges(self.cards.begins[self.number], self.length)]
 
 
 class CardBatch(NamedTuple):
@@ -49,6 +29,69 @@ class CardBatch(NamedTuple):
     entry: IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """Reviews before some rows, card by card, up to the last of these rows on each card."""
+
+    reviews: Reviews  # The log
+    rows: IntArray  # The rows to predict
+    cards: CardRows  # The rows of all cards of the log
+    # [n_targets]: Positions in `rows`, how many earlier reviews each has, and which of the cards
+    # below it is of
+    target: IntArray
+    steps: IntArray
+    card: IntArray
+    # [n_cards]: Number of each card in the log, how many of its reviews are read, and how many of
+    # its reviews are targets
+    number: IntArray
+    length: IntArray
+    targets: IntArray
+
+    @property
+    def review(self) -> IntArray:
+        """Row number of each review that is read."""
+        length = np.zeros(len(self.cards.begins), np.int64)
+        length[self.number] = self.length
+        return np.flatnonzero(self.cards.nth < length[self.cards.number])
+
+    def about(self, targets: int, order: IntArray) -> Iterator[CardBatch]:
+        """Batch whole cards, taken in `order`, with about so many targets each."""
+        count = self.targets[order]
+        n_batches = -(-len(self.target) // targets)
+        return self._batches(order, (np.cumsum(count) - count) * n_batches // count.sum())
+
+    def alike(self, entries: int) -> Iterator[CardBatch]:
+        """Batch cards of like length, with at most about so many entries each.
+
+        Lengths within a batch differ by less than a factor of 2, so one very long card does not
+        make a batch of short ones long.
+        """
+        order = np.argsort(self.length, kind="stable")
+        length = self.length[order]
+        octave = np.frexp(length)[1].astype(np.int64)
+        share = (np.cumsum(length) - length) // entries
+        return self._batches(order, octave * (share.max(initial=0) + 1) + share)
+
+    def _batches(self, order: IntArray, group: IntArray) -> Iterator[CardBatch]:
+        """Lay the cards of each group side by side; groups never decrease along `order`."""
+        rank = np.argsort(order)
+        by_card = np.lexsort((self.steps, rank[self.card]))
+        ends = np.cumsum(self.targets[order])
+        cuts = np.flatnonzero(np.diff(group)) + 1
+        for first, end in zip([0, *cuts], [*cuts, len(order)], strict=True):
+            cards = order[first:end]
+            if not len(cards):
+                return
+            length = self.length[cards]
+            step = np.arange(length.max())[:, None]
+            is_over = step >= length
+            place = self.cards.begins[self.number[cards]] + np.where(is_over, 0, step)
+            review = np.where(is_over, -1, self.cards.order[place])
+            some = by_card[ends[first] - self.targets[cards[0]] : ends[end - 1]]
+            lane = rank[self.card[some]] - first
+            yield CardBatch(review, self.target[some], (self.steps[some] - 1) * len(cards) + lane)
+
+
 def histories_before(reviews: Reviews, rows: IntArray, *, longest: int | None = None) -> Histories:
     """Gather the reviews before each of `rows`, in any order, on its card.
 
@@ -58,60 +101,10 @@ def histories_before(reviews: Reviews, rows: IntArray, *, longest: int | None = 
     cards = rows_by_card(reviews.card)
     steps = cards.nth[rows]
     target = np.flatnonzero((steps > 0) & (steps <= (longest or len(reviews))))
-    target = target[np.lexsort((steps[target], cards.number[rows[target]]))]
-    number, begin, count = np.unique(
-        cards.number[rows[target]], return_index=True, return_counts=True
+    steps = steps[target]
+    number, card, targets = np.unique(
+        cards.number[rows[target]], return_inverse=True, return_counts=True
     )
-    # Targets are in time order, so the last of a card has the longest history.
-    length = steps[target[begin + count - 1]]
-    return Histories(reviews, rows, cards, target, number, length, begin, count)
-
-
-def batch_of(histories: Histories, cards: IntArray) -> CardBatch:
-    """Lay `cards` side by side: positions in ``histories.length``."""
-    length = histories.length[cards]
-    step = np.arange(length.max(initial=0))[:, None]
-    is_over = step >= length
-    place = histories.cards.begins[histories.number[cards]] + np.where(is_over, 0, step)
-    review = np.where(is_over, -1, histories.cards.order[place])
-    count = histories.target_count[cards]
-    target = histories.target[ranges(histories.target_begin[cards], count)]
-    last = histories.cards.nth[histories.rows[target]] - 1
-    return CardBatch(review, target, last * len(cards) + np.repeat(np.arange(len(cards)), count))
-
-
-def groups_of_targets(histories: Histories, order: IntArray, *, per_group: int) -> list[IntArray]:
-    """Cut cards, taken in `order`, into groups of about `per_group` targets; cards stay whole."""
-    count = histories.target_count[order]
-    n_groups = -(-len(histories.target) // per_group)
-    return _cut(order, (np.cumsum(count) - count) * n_groups // max(len(histories.target), 1))
-
-
-def groups_of_entries(histories: Histories, *, per_group: int) -> list[IntArray]:
-    """Group cards so that a padded batch holds at most about `per_group` entries.
-
-    Lengths within a group differ by less than a factor of 2, so one very long card does not
-    make a group of short ones long.
-    """
-    order = np.argsort(histories.length, kind="stable")
-    length = histories.length[order]
-    octave = np.frexp(length)[1].astype(np.int64)
-    share = (np.cumsum(length) - length) // per_group
-    return _cut(order, octave * (share.max(initial=0) + 1) + share)
-
-
-def ranges(begin: IntArray, length: IntArray) -> IntArray:
-    """Concatenate the ranges ``begin[i] .. begin[i] + length[i] - 1``.
-
-    >>> import numpy as np
-    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    within = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
-    numbers: IntArray = within + np.repeat(begin, length)
-    return numbers
-
-
-def _cut(order: IntArray, group: IntArray) -> list[IntArray]:
-    """Cut `order` wherever its group number, which never decreases, changes."""
-    return np.split(order, np.flatnonzero(np.diff(group)) + 1) if len(order) else []
+    length = np.zeros(len(number), np.int64)
+    np.maximum.at(length, card, steps)
+    return Histories(reviews, rows, cards, target, steps, card, number, length, targets)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -19,14 +19,13 @@ from srs_eval.algorithms.recurrent.lstm_equations import (
     MOST_HIDDEN,
     LstmEquations,
     LstmLayer,
-    drawn_weights,
+    PublishedLstmEquations,
 )
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, pooled, weights_for
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import compiled
-from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.packing import Packed, pack
 from srs_eval.engine.reference import Adam, Recipe
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -118,11 +117,6 @@ class Lstm(Algorithm):
         object.__setattr__(self, "start", start)
 
     @property
-    def equations(self) -> LstmEquations:
-        """The network as mathematics."""
-        return LstmEquations(self.hidden)
-
-    @property
     def pretrained(self) -> bool:
         """Whether it starts from weights that were learned from other users."""
         return self.start is not None
@@ -133,52 +127,41 @@ class Lstm(Algorithm):
         Raise `FitSkipped` if there are no training reviews, or the start was learned from this
         user; raise `FitError` if the loss or a weight is not finite.
         """
-        return self._model(self._descents(reviews, rows, rng), -1)
+        return deque(self.fit_in_steps(reviews, rows, rng), maxlen=1).pop()
 
     def fit_in_steps(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
     ) -> Iterator[MemoryModel]:
         """Learn as `fit` does, yielding the model as it stood after each step of L-BFGS."""
-        descents = self._descents(reviews, rows, rng)
-        for step in range(max(len(descent.path) for descent in descents)):
-            yield self._model(descents, step)
-
-    def _model(self, descents: list[_Descent], step: int) -> MemoryModel:
-        """Return the model as it stood after a step, or where a shorter descent has ended."""
-        networks = [
-            RecurrentModel(
-                self.equations, tuple(d.path[min(step, len(d.path) - 1)].tolist()), d.learned
-            )
-            for d in descents
-        ]
-        return TwoNetworks(*networks) if len(networks) == 2 else networks[0]
-
-    def _descents(
-        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
-    ) -> list[_Descent]:
-        """Fit the network of all reviews and, before it in the list, that of later days."""
         if not len(rows):
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
         if self.start is not None:
             self.start.refuse(self.name, reviews)
+        of_all = self._descent(reviews, rows, rng)
         later = rows[reviews.elapsed_days[rows] > 0]
-        everything = self._descent(reviews, rows, rng)
         if len(later) in (0, len(rows)):
-            return [everything]
-        return [self._descent(reviews, later, rng), everything]
+            yield from of_all
+            return
+        of_later = self._descent(reviews, later, rng)
+        for step in range(max(len(of_later), len(of_all))):  # the shorter descent has ended
+            yield TwoNetworks(of_later[: step + 1][-1], of_all[: step + 1][-1])
 
-    def _descent(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> _Descent:
-        """Minimise summed log loss plus pull times squared distance to the start."""
+    def _descent(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
+    ) -> list[RecurrentModel]:
+        """Minimise summed log loss plus pull times squared distance to the start, in steps."""
         pull, steps = _DRAWN if self.start is None else _LEARNED
         pull = pull if self.pull is None else self.pull
-        equations, model = self.equations, compiled(self.equations)
-        scale = np.ones(len(equations.parameters.defaults))
+        equations = LstmEquations(self.hidden)
+        scale = np.ones(len(equations.parameters))
         if self.start is None:
-            start = drawn_weights(equations, rng)
-            scale[equations.output_biases] = _PULL_OF_BIASES**0.5
+            start = equations.drawn_weights(rng)
+            # Of log stability, and of log exponent
+            biases = [-self.hidden - 2, -1]
+            scale[biases] = _PULL_OF_BIASES**0.5
         else:
             start = np.array(self.start.parameters)
-        packed = pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float32)
+        model, packed = compiled(equations), _packed(reviews, rows)
         path: list[FloatArray] = []
         losses: list[float] = []
 
@@ -205,7 +188,8 @@ class Lstm(Algorithm):
                 f"{self.name}: user {reviews.user}: a fit to {len(rows)} reviews ended at weights "
                 f"that are not finite: try a larger pull than {pull}"
             )
-        return _Descent(path, Learned(training_loss=tuple(losses)))
+        learned = Learned(training_loss=tuple(losses))
+        return [RecurrentModel(equations, tuple(w.tolist()), learned) for w in path]
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn a start from the outcomes of the given rows of many users.
@@ -215,23 +199,19 @@ class Lstm(Algorithm):
         logs = [(reviews, np.sort(rows)) for reviews, rows in users if len(rows)]
         if not logs:
             raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
-        batches = []
-        for first in range(0, len(logs), _USERS_PER_BATCH):
-            reviews, rows = pooled(logs[first : first + _USERS_PER_BATCH])
-            batches.append(pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float32))
-        w = drawn_weights(self.equations, rng)
-        for _ in _epochs(self.equations, w, batches, _PRETRAINING, rng):
-            pass
+        firsts = range(0, len(logs), _USERS_PER_BATCH)
+        batches = [_packed(*pooled(logs[first : first + _USERS_PER_BATCH])) for first in firsts]
+        equations = LstmEquations(self.hidden)
+        w = equations.drawn_weights(rng)
+        deque(_epochs(equations, w, batches, _PRETRAINING, rng), maxlen=0)
         how = {"epochs": _PRETRAINING.epochs, "users_per_batch": _USERS_PER_BATCH}
         weights = Weights.learned(self.name, (self.hidden,), w, logs, settings=how)
         return replace(self, weights=weights)
 
 
-class _Descent(NamedTuple):
-    """Weights after each step, and the record of the losses."""
-
-    path: list[FloatArray]
-    learned: Learned
+def _packed(reviews: Reviews, rows: IntArray) -> Packed:
+    """Pack rows for the engine, all of the same weight."""
+    return pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float32)
 
 
 def _epochs(
@@ -285,18 +265,6 @@ class TwoNetworks(Combination):
 
 
 _LONGEST_HISTORY = 64
-# Keeps stabilities between a microsecond and 200 million years: only non-numbers are excluded.
-_LARGEST_LOG_STABILITY = 25.0
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedLstmEquations(LstmLayer):
-    """The layer on raw days, with an exponential curve that is at 0.9 after one stability."""
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        limit = _LARGEST_LOG_STABILITY
-        log_stability = m.clip(self.output(w, state, 0), -limit, limit)
-        return m.exp(math.log(0.9) * elapsed * m.exp(-log_stability))
 
 
 @dataclass(frozen=True)
@@ -363,8 +331,8 @@ class LstmPublished(Algorithm):
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
     ) -> Iterator[RecurrentModel]:
         """Train as `fit` does, yielding the model as it stands after each epoch."""
-        nth = rows_by_card(reviews.card).nth[rows]
-        rows = rows[(nth > 0) & (nth <= _LONGEST_HISTORY)]
+        cards = rows_by_card(reviews.card)
+        rows = rows[(cards.nth[rows] > 0) & (cards.nth[rows] <= _LONGEST_HISTORY)]
         if not len(rows):
             raise FitSkipped(
                 f"user {reviews.user}: {self.name} needs at least 1 training review with 1 to "
@@ -372,9 +340,16 @@ class LstmPublished(Algorithm):
             )
         equations = PublishedLstmEquations(self.hidden)
         w = rng.uniform(-1, 1, len(equations.parameters)) / math.sqrt(self.hidden)
+        # Cards are dealt at random to batches of about equally many reviews.
+        _, card, count = np.unique(cards.number[rows], return_inverse=True, return_counts=True)
+        order = rng.permutation(len(count))
+        batch = np.empty(len(count), np.int64)
+        n_batches = -(-len(rows) // self.batch_size)
+        batch[order] = (np.cumsum(count[order]) - count[order]) * n_batches // len(rows)
+        batches = [_packed(reviews, rows[batch[card] == each]) for each in np.unique(batch)]
         recipe = Recipe(learning_rate=self.learning_rate, epochs=self.epochs)
         losses: list[float] = []
-        for loss in _epochs(equations, w, self._batches(reviews, rows, rng), recipe, rng):
+        for loss in _epochs(equations, w, batches, recipe, rng):
             losses.append(loss / len(rows))
             if not np.isfinite(w).all():
                 raise FitError(
@@ -383,14 +358,3 @@ class LstmPublished(Algorithm):
                 )
             learned = Learned(training_loss=tuple(losses))
             yield RecurrentModel(equations, tuple(w.tolist()), learned)
-
-    def _batches(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> list[Packed]:
-        """Deal cards at random to batches of about equally many reviews."""
-        number = rows_by_card(reviews.card).number[rows]
-        _, card, count = np.unique(number, return_inverse=True, return_counts=True)
-        order = rng.permutation(len(count))
-        batch = np.empty(len(count), np.int64)
-        n_batches = -(-len(rows) // self.batch_size)
-        batch[order] = (np.cumsum(count[order]) - count[order]) * n_batches // len(rows)
-        hands = (rows[batch[card] == each] for each in np.unique(batch))
-        return [pack(reviews, hand, weight=np.ones(len(hand)), dtype=np.float32) for hand in hands]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ _LOG_DAYS = 0.3
 _DECAY = 0.3
 _LARGEST_LOG_STABILITY = 12.0
 _LARGEST_LOG_DECAY = 2.5
+# Keeps stabilities between a microsecond and 200 million years: only non-numbers are excluded.
+_LARGEST_PUBLISHED = 25.0
 # Compile time grows with the square of the hidden units: about 5 s for 8, 20 s for 16.
 MOST_HIDDEN = 16
 
@@ -30,40 +33,23 @@ class LstmLayer:
     """
 
     hidden: int
-
-    @property
-    def outputs(self) -> int:
-        """Number of linear outputs."""
-        return 1
-
-    @property
-    def gates(self) -> int:
-        """Number of gates of all units."""
-        return 4 * self.hidden
+    outputs: ClassVar[int] = 1  # Number of linear outputs
 
     @property
     def first_output(self) -> int:
         """Place of the first linear output's weights among the parameters."""
-        return self.gates * (_FEATURES + self.hidden + 2)
-
-    @property
-    def output_biases(self) -> list[int]:
-        """Places of the biases of the linear outputs."""
-        first, size = self.first_output + self.hidden, self.hidden + 1
-        return [first + number * size for number in range(self.outputs)]
+        return 4 * self.hidden * (_FEATURES + self.hidden + 2)
 
     @property
     def state_names(self) -> tuple[str, ...]:
         """Outputs and cells of the hidden units."""
-        units = range(self.hidden)
-        return (*(f"output {k}" for k in units), *(f"cell {k}" for k in units))
+        return tuple(f"{kind} {k}" for kind in ("output", "cell") for k in range(self.hidden))
 
     @property
     def parameters(self) -> ParameterSpace:
         """All weights, without bounds."""
         n = self.first_output + self.outputs * (self.hidden + 1)
-        free = (math.inf,) * n
-        return ParameterSpace((0.0,) * n, tuple(-bound for bound in free), free, (1.0,) * n)
+        return ParameterSpace((0.0,) * n, (-math.inf,) * n, (math.inf,) * n, (1.0,) * n)
 
     def time(self, m: Maths, elapsed: Value) -> Value:
         """Return elapsed days as the layer reads them."""
@@ -88,16 +74,17 @@ class LstmLayer:
         return value
 
     def _read(self, m: Maths, w: Value, state: State | None, time: Value, rating: Value) -> State:
-        recurrent = self.gates * _FEATURES
-        biases = recurrent + self.gates * self.hidden
+        gates = 4 * self.hidden
+        recurrent = gates * _FEATURES
+        biases = recurrent + gates * self.hidden
         sums = []
-        for gate in range(self.gates):
+        for gate in range(gates):
             first = _FEATURES * gate
             again, hard, good, easy = (w[first + 1 + k] for k in range(4))
             rated = m.where(
                 rating == 1, again, m.where(rating == 2, hard, m.where(rating == 3, good, easy))
             )
-            total = w[biases + gate] + w[biases + self.gates + gate] + w[first] * time + rated
+            total = w[biases + gate] + w[biases + gates + gate] + w[first] * time + rated
             if state is not None:
                 for k in range(self.hidden):
                     total = total + w[recurrent + self.hidden * gate + k] * state[k]
@@ -117,10 +104,7 @@ class LstmLayer:
 class LstmEquations(LstmLayer):
     """The layer on log days, with a power-law curve whose stability and exponent it gives."""
 
-    @property
-    def outputs(self) -> int:
-        """Number of linear outputs: log stability and log exponent."""
-        return 2
+    outputs: ClassVar[int] = 2  # Log stability and log exponent
 
     def time(self, m: Maths, elapsed: Value) -> Value:
         """Return the logarithm of elapsed days, scaled."""
@@ -135,21 +119,29 @@ class LstmEquations(LstmLayer):
         factor = m.exp(-math.log(0.9) / decay) - 1
         return m.exp(-decay * m.log(1 + factor * elapsed / stability))
 
+    def drawn_weights(self, rng: np.random.Generator) -> FloatArray:
+        """Draw weights from U(-1/√hidden, 1/√hidden), with open forget gates and a common curve.
 
-def drawn_weights(equations: LstmEquations, rng: np.random.Generator) -> FloatArray:
-    """Draw weights from U(-1/√hidden, 1/√hidden), with open forget gates and a common curve.
+        Forget gates have a bias of 1, stability a bias of e days, and weights of the exponent are
+        a tenth of the others.
+        """
+        w: FloatArray = rng.uniform(-1, 1, len(self.parameters)) / math.sqrt(self.hidden)
+        forget = 4 * self.hidden * (_FEATURES + self.hidden) + self.hidden
+        stability = self.first_output + self.hidden
+        w[forget : forget + self.hidden] = 1.0
+        w[stability] = 1.0
+        w[stability + 1 :] *= 0.1
+        return w
 
-    Forget gates have a bias of 1, stability a bias of e days, and weights of the exponent are
-    a tenth of the others.
-    """
-    hidden, gates, last = equations.hidden, equations.gates, equations.first_output
-    n = len(equations.parameters.defaults)
-    w: FloatArray = rng.uniform(-1, 1, n) / math.sqrt(hidden)
-    forget = gates * (_FEATURES + hidden) + hidden
-    w[forget : forget + hidden] = 1.0
-    w[last + hidden] = 1.0
-    w[last + hidden + 1 :] *= 0.1
-    return w
+
+@dataclass(frozen=True, slots=True)
+class PublishedLstmEquations(LstmLayer):
+    """The layer on raw days, with an exponential curve that is at 0.9 after one stability."""
+
+    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
+        limit = _LARGEST_PUBLISHED
+        log_stability = m.clip(self.output(w, state, 0), -limit, limit)
+        return m.exp(math.log(0.9) * elapsed * m.exp(-log_stability))
 
 
 # Beyond these arguments both are constant in double precision; exp would overflow further out.

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from pydantic import TypeAdapter
+from pydantic_core import from_json
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -120,40 +122,24 @@ def weights_for(
     if weights is None:
         return None
     if not isinstance(weights, Weights):
-        weights = _read(Path(weights).expanduser())
+        path = Path(weights).expanduser()
+        try:
+            with safe_open(path, "numpy") as file:
+                columns = from_json(file.metadata()[_RECORD])
+                for name in ("parameters", "scaling"):
+                    columns[name] = file.get_tensor(name).tolist()
+            weights = TypeAdapter(Weights).validate_python(columns)
+        except (OSError, SafetensorError, ValueError, LookupError, TypeError) as error:
+            raise ConfigError(
+                f"weights {path}: not a safetensors file with the record of srs_eval, whom they "
+                f"were learned from ({type(error).__name__}: {error})"
+            ) from error
     if weights.network != algorithm or weights.sizes not in sizes:
         raise ConfigError(
             f"{algorithm}: these weights are those of {weights.network} with sizes "
             f"{weights.sizes}, not of {algorithm} with {sizes[0]}"
         )
     return weights
-
-
-def _read(path: Path) -> Weights:
-    """Read a safetensors file."""
-    try:
-        with safe_open(path, "numpy") as file:
-            record = json.loads(file.metadata()[_RECORD])
-            parameters, scaling = map(file.get_tensor, ("parameters", "scaling"))
-        return Weights(
-            network=record["network"],
-            sizes=tuple(record["sizes"]),
-            parameters=tuple(parameters.tolist()),
-            scaling=tuple(scaling.tolist()),
-            seen=tuple(
-                SeenUser(user["name"], user["reviews"], tuple(user["digests"]))
-                for user in record["seen"]
-            ),
-            settings=record["settings"],
-            version=record["version"],
-        )
-    except OSError as error:
-        raise ConfigError(f"weights {path}: {error}") from error
-    except (SafetensorError, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ConfigError(
-            f"weights {path}: not a safetensors file with the record of srs_eval, whom they were "
-            f"learned from ({type(error).__name__}: {error})"
-        ) from error
 
 
 def digests_of(reviews: Reviews) -> tuple[str, ...]:

@@ -9,27 +9,33 @@ from invented import Logs
 from lstm_start.pretrain import main as learn
 from safetensors.numpy import save_file
 from saved import run_of, setup_of
+from trial import REVIEWS
 
 import srs_eval as se
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
 from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
-from srs_eval.algorithms.neural.training import Recipe
+from srs_eval.algorithms.neural.recipes import RECIPES, Recipe
 from srs_eval.algorithms.recurrent.lstm import Lstm
-from srs_eval.algorithms.recurrent.weights import Weights, weights_for
+from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of, weights_for
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
 
 
 def brief(kind):
     """Make an algorithm that is pretrained in no time, where it does not matter what it learns."""
-    recipe = Recipe(epochs=1, batch_size=400, learning_rate=0.04)
-    return type(kind.__name__, (kind,), {"recipes": replace(kind.recipes, pretraining=recipe)})()
+    return with_pretraining(kind, Recipe(epochs=1, batch_size=400, learning_rate=0.04))
+
+
+def with_pretraining(kind, recipe):
+    recipes = replace(RECIPES[kind.name], pretraining=recipe)
+    return type(kind.__name__, (kind,), {"recipes": recipes})()
 
 
 QUICK = [*map(brief, (Gru, GruP, Nn17, Transformer, GruCurves, LstmCurves))]
@@ -77,15 +83,52 @@ def test_pretraining_leads_towards_users():
     nothing, test = np.zeros(0, np.int64), task.folds[0].test
     recalled, loss = task.reviews.recalled[test], []
     for epochs in (1, 15):
-        recipe = Recipe(epochs=epochs, batch_size=100, learning_rate=0.02)
-        kind = type(
-            "Kind", (GruCurves,), {"recipes": replace(GruCurves.recipes, pretraining=recipe)}
-        )
-        learned = kind().pretrain(users, np.random.default_rng(0))
+        kind = with_pretraining(GruCurves, Recipe(epochs, batch_size=100, learning_rate=0.02))
+        learned = kind.pretrain(users, np.random.default_rng(0))
         # Without training reviews, the weights predict as they are.
         p = learned.fit(task.reviews, nothing, np.random.default_rng(0)).predict(task.reviews, test)
         loss.append(-np.log(np.where(recalled, p, 1 - p)).mean())
     assert loss[1] < loss[0] - 0.05
+
+
+DAYS = SrsBenchmark()(REVIEWS, same_day=False).reviews
+SECONDS = SrsBenchmarkSecs()(REVIEWS, same_day=True).reviews
+LATER = np.flatnonzero(DAYS.elapsed_days != 0)
+
+
+def first(count, log=DAYS, **changed):
+    return replace(log.take(np.arange(count)), **changed)
+
+
+def with_another_rating_at(row):
+    rating = DAYS.rating.copy()
+    rating[row] = 4 - rating[row]
+    return replace(DAYS, rating=rating)
+
+
+@pytest.mark.parametrize(
+    ("learned_from", "log", "known"),
+    [
+        (DAYS, DAYS, True),
+        (DAYS, SECONDS, True),
+        (SECONDS, DAYS, True),
+        (DAYS, replace(SECONDS, user="somebody", card=SECONDS.card * 3 + 5), True),
+        (DAYS, first(LATER[40]), True),
+        (first(300), SECONDS, True),
+        (DAYS, with_another_rating_at(LATER[-1]), True),
+        (DAYS, with_another_rating_at(0), False),
+        (DAYS, trial_task(same_day=False, seed=5).reviews, False),
+        # The first day of new cards, all known, is the same for many.
+        (first(256), first(256, user="somebody"), True),
+        (first(255), first(255, user="somebody"), False),
+        (first(1), first(1), True),
+        (first(0), first(0), False),
+    ],
+)
+def test_a_seen_user_is_recognised(learned_from, log, known):
+    seen = SeenUser(learned_from.user, len(learned_from), digests_of(learned_from))
+    found = Weights("gru", (), (), (), (seen,)).seen_in(log)
+    assert found == (seen if known else None)
 
 
 @pytest.mark.parametrize(
@@ -116,17 +159,14 @@ def test_nothing_to_learn_from_is_refused():
         QUICK[0].pretrain([], np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(("algo", "parameters"), [("gru", 39), ("lstm", 498)])
-def test_the_program_repeats_itself_and_nobody_it_has_learned_from_is_scored(
-    algo, parameters, tmp_path, capsys
-):
+def test_the_program_repeats_itself_and_nobody_it_has_learned_from_is_scored(tmp_path, capsys):
     paths = [tmp_path / f"{number}.safetensors" for number in (1, 2)]
     for path in paths:
-        learn([f"algorithm={algo}", f"weights={path}", "data.users=3", "data.size_scale=0.02"])
-        assert f"{parameters} parameters" in capsys.readouterr().out
+        learn([f"weights={path}", "data.users=3", "data.size_scale=0.02"])
+        assert "498 parameters" in capsys.readouterr().out
     assert paths[0].read_bytes() == paths[1].read_bytes()
     source = SyntheticUsers(users=4, size_scale=0.02)
-    learned = se.algorithm(algo, weights=str(paths[0]))
+    learned = se.algorithm("lstm", weights=str(paths[0]))
     evaluate = EvaluateUser(source, learned, SrsBenchmark(), seed=0, curves=0)
     fits = [evaluate(user).fits for user in source.users()]
     assert [{fit.status for fit in each} for each in fits] == [{"skipped"}] * 3 + [{"ok"}]
