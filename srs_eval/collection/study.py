@@ -46,7 +46,7 @@ _SEED = 2026
 _ENDED = {"fallback": "fell back", "failed": "failed", "skipped": "skipped"}
 _PANEL = Panel([log_loss, normalized_entropy], pooled=False)
 # Reviews that can be learned from that are needed to score any.
-FEWEST = SrsBenchmark.folds + 1
+FEWEST = SrsBenchmark().folds + 1
 # Of parameters that a collection has.
 MAY = "perhaps fitted to these reviews"
 
