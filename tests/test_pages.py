@@ -66,15 +66,6 @@ def test_every_file_that_a_page_links_to_or_names_exists(page):
     assert missing == [] or page.name == "CHANGELOG.md"  # which names those of its time
 
 
-def test_assistants_are_led_to_pages_that_exist():
-    """All pages of the manual about commands are there, and a screen is enough for AGENTS.md."""
-    links = re.findall(r"\]\((\S+)\)", (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8"))
-    prefix = "https://github.com/srs-eval/srs_eval/blob/main/"
-    assert [link for link in links if not (ROOT / link.removeprefix(prefix)).is_file()] == []
-    assert {f"{prefix}docs/{name}.md" for name in ("compare", "export", "sweeps")} <= {*links}
-    assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8").splitlines()) <= 45
-
-
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_of_a_page_is_understood(page):
     text = page.read_text(encoding="utf-8")
@@ -126,13 +117,13 @@ def test_the_leaderboard_of_the_readme_is_what_the_study_prints(tmp_path, capsys
 def test_the_map_of_the_package_is_true():
     """The table of CONTRIBUTING.md and the picture have each folder, in the order of layers."""
     make_map = loaded("docs/make_map.py")
-    package = ROOT / "srs_eval"
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)/` \|.*\| `([\w/]+\.py)` \|$", page, re.MULTILINE))
-    folders = {path.parent.name for path in package.glob("*/__init__.py")}
+    folders = {path.parent.name for path in ROOT.glob("srs_eval/*/__init__.py")}
     assert list(rows) == [name for layer in make_map.layers() for name in layer if name in folders]
     assert set(rows) == folders
-    assert [file for folder, file in rows.items() if not (package / folder / file).exists()] == []
+    for folder, file in rows.items():
+        assert (ROOT / "srs_eval" / folder / file).exists()
     assert make_map.MAP.read_text(encoding="utf-8") == make_map.drawn(make_map.layers())
 
 
@@ -155,13 +146,9 @@ def test_every_algorithm_says_what_it_must(option):
 @needs_everything
 def test_pages_of_algorithms_and_of_invented_users_are_what_their_programs_make():
     assert algorithms.PAGE.read_text(encoding="utf-8") == algorithms.page()
-    for option in algorithms.options():
-        assert f"[`{option.name}`](" in algorithms.page()
-        assert option.content["_target_"] in algorithms.classes()
     synthetic = loaded("docs/make_synthetic.py")
     users = synthetic.SyntheticUsers(users=2, seed=synthetic.SEED)
     column = synthetic.column(list(synthetic.studied(users)))
-    assert int(column[0]) > 0
     assert len(column) == 2 + len(synthetic.STATISTICS)
 
 

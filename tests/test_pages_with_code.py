@@ -1,7 +1,6 @@
 """Pages with code, the notebook and the site: what they show is what a reader would have."""
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -46,13 +45,6 @@ def run(tmp_path, request, monkeypatch):
     return partial(started, tmp_path)
 
 
-def test_the_page_has_the_files_and_commands_it_speaks_of():
-    names = [name for _, name, _ in blocks() if name]
-    expected = "boxes.py conf/algo/boxes.yaml doubling.py conf/algo/doubling.yaml"
-    assert names == [*expected.split(), "sharpness.py", "diary.py", "conf/data/diary.yaml"]
-    assert len(COMMANDS) == 2
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_of_the_page_runs(run, command):
@@ -64,12 +56,10 @@ def test_each_command_of_the_page_runs(run, command):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "text",
-    [text for language, name, text in blocks() if language == "python" and not name],
-)
-def test_each_python_block_of_the_page_runs(run, text):
-    run("-c", text)
+def test_each_python_block_of_the_page_runs(run):
+    for language, name, text in blocks():
+        if language == "python" and not name:
+            run("-c", text)
 
 
 TORCH = DOCS / "guides" / "torch.md"
@@ -151,23 +141,12 @@ def test_the_notebook_runs_and_shows_what_it_has_kept(tmp_path):
         assert numbers[1] == pytest.approx(numbers[0], abs=0.002)
 
 
-# Where the site is published, PyTorch is not installed.
-WITHOUT_TORCH = """
-from importlib.machinery import PathFinder
-find = PathFinder.find_spec
-PathFinder.find_spec = lambda name, *rest: None if name == "torch" else find(name, *rest)
-"""
-
-
 @pytest.mark.nightly
 def test_the_site_is_built_without_a_warning_such_as_of_a_link_that_leads_nowhere(tmp_path):
     pytest.importorskip("myst_nb", reason="needs the extra site")
-    (tmp_path / "sitecustomize.py").write_text(WITHOUT_TORCH)
-    out, env = tmp_path / "site", os.environ | {"PYTHONPATH": str(tmp_path)}
-    words = ["-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(out)]
-    subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, check=True, env=env)
-    assert len([page for page in out.rglob("*.html") if "_static" not in page.parts]) > 20
-    assert "SM-17" in (out / "docs" / "algorithms.html").read_text("utf-8")
+    words = ["-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(tmp_path)]
+    subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, check=True)
+    assert "SM-17" in (tmp_path / "docs" / "algorithms.html").read_text("utf-8")
 
 
 MLFLOW = (DOCS / "mlflow.md").read_text(encoding="utf-8")
