@@ -108,21 +108,3 @@ class Hlr(nn.Module):
             return loss
 
         solver.step(closure)
-
-
-class Shapeless(Hlr):
-    """Returns a column in place of a row."""
-
-    fit = None
-
-    def batch_process(self, *batch):
-        return {"retentions": super().batch_process(*batch)["retentions"][:, None]}
-
-
-class Lost(Hlr):
-    """Predicts no number."""
-
-    fit = None
-
-    def batch_process(self, *batch):
-        return {"retentions": super().batch_process(*batch)["retentions"] * torch.nan}

@@ -2,24 +2,18 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import watch
 from anki_files import ROWS, collection, opened
 from bench_module import BenchModule, ModuleModel
-from blend import Blend, Recalibration
-from boosted_trees import BoostedTrees
 from clanki import TABLES, ClankiCollection
 from commands import QUIET, SMALL, run_here
 from ensemble import Ensemble
 from evidence import either, first_alarm, log_evidence
-from leitner import Leitner
 from mlflow import MlflowClient
-from pimsleur import Pimsleur
 from scipy.special import expit, logit
 from simulated_app import log_of
 from trial import FOLD, REVIEWS, fitted
@@ -30,7 +24,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.errors import FitError, FitSkipped, ReviewLogError
+from srs_eval.errors import ReviewLogError
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -51,65 +45,11 @@ def test_a_plug_in_is_tried_for_lookahead_and_runs_from_its_option_file(
     assert math.isfinite(se.load("run").scores["log_loss"].mean())
 
 
-@pytest.mark.parametrize(
-    ("rule", "exponent"),
-    [
-        (Leitner(), lambda right, wrong: right - wrong),
-        (Pimsleur(), lambda right, wrong: 2.35 * (right + wrong) - 16.46),
-    ],
-)
-def test_rules_say_what_their_definition_says(rule, exponent):
-    expected = []
-    for row in FOLD.test:
-        before = REVIEWS.rating[:row][REVIEWS.card[:row] == REVIEWS.card[row]]
-        days = 2.0 ** exponent((before > 1).sum(), (before == 1).sum())
-        p = 0.5 ** (REVIEWS.elapsed[row] / min(max(days, 15 / 1440), 274))
-        expected.append(min(max(p, 0.0001), 0.9999))
-    np.testing.assert_allclose(fitted(rule).predict(REVIEWS, FOLD.test), expected, rtol=1e-12)
-
-
 def test_an_ensemble_is_the_mean_of_log_odds_of_what_each_predicts_alone():
     members = {"a": Fsrs6(), "b": Average()}
     z = [logit(fitted(each).predict(REVIEWS, FOLD.test)) for each in members.values()]
     p = fitted(Ensemble(members)).predict(REVIEWS, FOLD.test)
     np.testing.assert_allclose(p, expit(np.mean(z, axis=0)), rtol=1e-9)
-
-
-def test_a_blend_follows_the_answers_of_earlier_days():
-    rng = np.random.default_rng(5)
-    day, z = np.sort(rng.integers(0, 40, 200)), rng.normal(2, 1, 200)
-    recalled = rng.random(200) < expit(z - 1)
-    days, states = Recalibration(50.0, 7.0).path(z, recalled, day)
-    w, information, x = np.array([0.0, 1.0]), np.zeros((2, 2)), np.column_stack([z**0, z])
-    for each, state in zip(days, states, strict=False):
-        assert state.weights == pytest.approx(w)
-        some, fading = day == each, 0.5 ** ((day == each).sum() / 50)
-        p = expit(x[some] @ w)
-        information = fading * information + x[some].T @ np.diag(p * (1 - p)) @ x[some]
-        gradient = x[some].T @ (p - recalled[some]) + (1 - fading) * 7 * (w - (0, 1))
-        w = w - np.linalg.solve(information + 7 * np.eye(2), gradient)
-    assert states[-1].weights[0] < -0.3  # it has found that recall is lower
-    model = fitted(Blend(Hlr()))
-    assert model.parameters[:2] == (0.0, 1.0)
-    p, base = (each.predict(REVIEWS, FOLD.test) for each in (model, model.model))
-    first = REVIEWS.day[FOLD.test] == REVIEWS.day[FOLD.test[0]]
-    np.testing.assert_allclose(p[first], base[first])
-    assert (np.abs(p - base)[~first] > 1e-6).all()
-
-
-def test_constrained_trees_never_rise_and_the_latest_reviews_decide_how_many_there_are():
-    model = fitted(BoostedTrees(monotone=True, smallest_leaf=5))
-    elapsed = np.tile(np.geomspace(0.01, 400, 60), (len(FOLD.test), 1))
-    steps = np.diff(model.predict_at(REVIEWS, FOLD.test, elapsed), axis=1)
-    assert (steps <= 1e-12).all()
-    assert (steps < 0).any()
-    # Trees that the latest training reviews contradict are left out.
-    soon = REVIEWS.elapsed < np.median(REVIEWS.elapsed[FOLD.train])
-    latest = np.arange(len(REVIEWS)) >= FOLD.train[len(FOLD.train) * 4 // 5]
-    contrary = replace(REVIEWS, rating=np.where(soon ^ latest, 3, 1))
-    assert fitted(BoostedTrees(), contrary).trees.n_iter_ == 1
-    with pytest.raises(FitSkipped):
-        fitted(BoostedTrees(), rows=FOLD.train[:49])
 
 
 SM2 = BenchModule(module="bench_modules.Sm2", short=False)
@@ -148,14 +88,6 @@ def test_a_module_predicts_and_learns_what_the_same_equations_do_in_the_engine(
     assert np.isnan(nothing.predict(reviews, first)).all()
 
 
-@pytest.mark.parametrize(
-    ("name", "options"), [("Shapeless", {}), ("Lost", {}), ("Sm2", {"learning_rate": 1e30})]
-)
-def test_a_module_that_returns_something_else_fails(name, options):
-    with pytest.raises(FitError):
-        fitted(BenchModule(module=f"bench_modules.{name}", **options))
-
-
 def histories(rng, n, days=365, users=40, common=0.05, shift=0.0, since=0):
     """Simulate days of an app: mean recall less predictions, and its variance if independent.
 
@@ -186,28 +118,6 @@ def test_alarms_without_a_difference_are_as_rare_as_promised():
 
 def days_of(frame):
     return watch.days_of(se.source(frame, p=QUESTION.columns), QUESTION)
-
-
-def test_each_review_counts_on_its_day_or_is_left_out_for_a_reason():
-    times = pd.to_datetime(
-        ["2024-03-01T10:00Z", "2024-03-02T10:00Z", "2024-03-02T11:00Z", "2024-03-04T10:00Z"]
-    )
-    one = pd.DataFrame({"card": 1, "rating": [3, 3, 1, 1], "time": times, "user": "a"})
-    one["champion"], one["challenger"] = [0.9, 0.9, 0.5, 0.8], [0.9, 0.95, 0.5, 0.7]
-    # begins a day later; its second review lacks one of the predictions
-    other = one.iloc[1:].assign(user="b", challenger=[0.9, 0.5, np.nan])
-    days, left_out = days_of(pd.concat([one, other]))
-    assert left_out == {"first": 2, "same_day": 2, "without_prediction": 1}
-    dates = pd.to_datetime(days["day"], unit="D").dt.date.astype(str)
-    assert dates.tolist() == ["2024-03-02", "2024-03-04"]
-    first, second = days.to_dict("records")
-    assert (first["users"], first["reviews"], first["scheduled"]) == (1, 1, 1)
-    assert first["residual"] == pytest.approx(0.1)
-    assert first["gain"] == pytest.approx(np.log(0.95 / 0.9))
-    assert (second["reviews"], second["scheduled"]) == (1, 0)  # 0.8 is far from 0.9
-    assert second["gain"] == pytest.approx(np.log(0.3 / 0.2))
-    a, b = np.log(0.7 / 0.8), np.log(0.3 / 0.2)
-    assert second["gain_noise"] == pytest.approx(0.75 * a**2 + 0.25 * b**2)
 
 
 def alarms(**options):

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from functools import partial
@@ -22,10 +21,10 @@ NAME = re.compile(r"`([\w/]+\.(?:py|yaml))`")
 SMALL = ["tracking=none", "figures=false", "data.size_scale=0.02", "data.users=2"]
 
 
-def blocks(page=PAGE):
+def blocks():
     """Language, file name (or "") and text of each block."""
     # text before a block, its language and its content, in turn
-    parts = BLOCK.split(page.read_text(encoding="utf-8"))
+    parts = BLOCK.split(PAGE.read_text(encoding="utf-8"))
     return [
         (language, (NAME.findall(before) or [""])[-1], text)
         for before, language, text in zip(parts[::3], parts[1::3], parts[2::3], strict=False)
@@ -36,9 +35,9 @@ COMMANDS = [text.strip() for language, _, text in blocks() if language == "sh"]
 
 
 @pytest.fixture
-def run(tmp_path, request, monkeypatch):
+def run(tmp_path, monkeypatch):
     """Write the files of the page, and run Python beside them."""
-    for language, name, text in blocks(getattr(request, "param", PAGE)):
+    for language, name, text in blocks():
         if name and language in ("python", "yaml"):
             write(tmp_path, {name: text})
     monkeypatch.setenv("PYTHONWARNINGS", "error")
@@ -60,46 +59,6 @@ def test_each_python_block_of_the_page_runs(run):
     for language, name, text in blocks():
         if language == "python" and not name:
             run("-c", text)
-
-
-TORCH = DOCS / "guides" / "torch.md"
-# What a checkout of srs-benchmark has, with another model.
-CHECKOUT = {
-    "config.py": "class Config: ...",
-    "models/base.py": """
-from config import Config
-from torch import nn
-class BaseModel(nn.Module):
-    lr = 0.04
-    def __init__(self, config: Config): super().__init__(); self.config = config
-""",
-    "models/theirs.py": """
-import torch
-from models.base import BaseModel
-from half_life import HalfLife
-class Theirs(BaseModel):
-    def __init__(self, config):
-        super().__init__(config)
-        self.w = torch.nn.Parameter(torch.tensor([2.0, 2.0, -1.0]))
-    batch_process = HalfLife.batch_process
-""",
-}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("run", [TORCH], indirect=True)
-def test_a_file_of_srs_benchmark_and_a_module_are_run_as_their_page_says(run, tmp_path):
-    write(tmp_path, CHECKOUT)
-    shutil.copytree(ROOT / "examples" / "bench_module", tmp_path, dirs_exist_ok=True)
-    commands = "".join(text for language, _, text in blocks(TORCH) if language == "sh")
-    told = []
-    for command in commands.replace("\\\n", " ").splitlines():
-        words = shlex.split(command.removeprefix("python "))
-        more = {"srs_eval": SMALL, "srs_eval.compare": SMALL[:1]}.get(words[1], ())
-        told.append(run(*words, *more))
-    assert len(told) == 5
-    assert {name in told[1] for name in ("theirs", "fsrs6", "avg", "to best")} == {True}
-    assert {name in told[4] for name in ("mine.Mine", "config.hidden=8", "fsrs6")} == {True}
 
 
 NOTEBOOK = ROOT / "examples" / "notebook" / "evaluate.ipynb"

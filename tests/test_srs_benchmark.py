@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -82,30 +83,19 @@ def test_runs_are_written_as_results_and_read_back_to_the_digit(runs, tmp_path, 
     assert Path("result/AVG.jsonl").stat().st_mtime_ns == before
 
 
-def test_lines_of_users_without_a_score_groups_and_traits(runs, tmp_path, capsys):
-    folder = tmp_path / "copied"
-    (folder / ".hydra").mkdir(parents=True)
-    for name in ("scores.parquet", ".hydra/config.yaml"):
-        (folder / name).write_bytes((runs / "0" / name).read_bytes())
-    summary = json.loads((runs / "0" / "summary.json").read_text())
-    (folder / "summary.json").write_text(json.dumps({**summary, "sees_truth": True}))
+def test_lines_have_the_parameters_of_groups_and_notes_count_users_without_one(runs, tmp_path):
+    folder = shutil.copytree(runs / "0", tmp_path / "copied")
     parts = [Part(f"preset {n}", "base", (n, 0.5), standalone=True) for n in (7, 8)]
     parts.insert(0, Part("all", "base", (9, 0.5)))
     fits = [Fit(user, 4, "ok", parts=tuple(parts[: 4 - user])) for user in (1, 2)]
+    fits += [Fit(3, 1, "failed"), Fit(3, 0, "ok")]
     pq.write_table(fits_table(fits), folder / FITS)
     first, second = map(json.loads, result_rows(read_entry(folder)).lines)
     assert first["parameters"] == {"7": [7, 0.5], "8": [8, 0.5]}
     assert second["parameters"] == {"0": [7, 0.5]}
-    assert [json.loads(line)["user"] for line in result_rows(read_entry(folder), "2").lines] == [2]
-    pq.write_table(fits_table([*fits, Fit(3, 1, "failed"), Fit(3, 0, "ok")]), folder / FITS)
-    # of users without a line, by what became of them, and of the time that is told
     for users, counts in (((), []), ((3,), ["1"]), ((4, 5, 3), ["2", "1"])):
         *notes, _ = result_rows(replace(read_entry(folder), incomplete=users)).notes
         assert [note.split()[0] for note in notes] == counts
-    file = tmp_path / "one.jsonl"
-    assert export([str(folder), "to=srs_benchmark", f"out={file}"]) == 0
-    (again,) = read_published(file)
-    assert (again.traits, again.is_apart) == (("sees_truth",), True)
 
 
 # Files in the tables of September 2026, and some of 2025.

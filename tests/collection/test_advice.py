@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from srs_eval.algorithms.fsrs.current import DEFAULTS
-from srs_eval.collection import advice, answer
+from srs_eval.collection import answer
 from srs_eval.collection.advice import FITTED, SM2, Advice, Belief, People, decide, nearest
 from srs_eval.collection.answer import Answer
 from srs_eval.collection.intervals import Models, Next
@@ -64,11 +64,6 @@ def test_chances_are_those_with_which_errors_become_smaller():
     assert Belief.of(None, fewer).sd > fewer.sd
 
 
-def test_other_people_are_those_with_as_many_reviews():
-    assert nearest(FITTED, 24) is None
-    assert [nearest(FITTED, n).reviews for n in (25, 99, 100, 10**6)] == [25, 50, 100, 1000]
-
-
 def test_reviews_that_cannot_be_judged_leave_the_answer_open():
     own, others = percent(-20.0, -40.0, -1.0), nearest(FITTED, 45)
     whole, part = (Belief.of(own, others, seen=seen) for seen in (1.0, 0.05))
@@ -113,22 +108,6 @@ def test_long_intervals_get_a_limit_which_the_first_line_names(
     assert (f"set Maximum interval to {maximum} days" in told.do()) is (maximum is not None)
     assert doubt in told.doubt()
     assert bool(doubt) is bool(told.doubt())
-
-
-def test_each_preset_is_decided_by_its_own_reviews(monkeypatch):
-    """The first has better predictions, the second worse ones, the third too few reviews."""
-    study = SimpleNamespace(fitted=None, now=None, seen=lambda _: 1.0, scored=(), stored={})
-    study.group = lambda _: np.repeat([1, 2, 3], 1000)
-    study.presets = {1: 1200, 2: 1200, 3: 10}
-    changes = {1: BETTER, 2: WORSE, 3: Change.within(0.0, -0.6, 0.6)}
-    monkeypatch.setattr(advice, "losses", lambda *_: np.full(3000, 0.4))
-    monkeypatch.setattr(advice, "difference", lambda *args: int(np.argmax(args[2])) // 1000 + 1)
-    monkeypatch.setattr(Change, "of", lambda estimate, *_: changes[estimate])
-    of = dict(advice._of_presets(study, "keep"))
-    assert [action for action, _ in of.values()] == ["paste", "keep", "keep"]
-    both = Advice("keep", Belief.of(WORSE, None), None, 9, of)
-    assert (both.differs, both.pastes) == (True, True)
-    assert [both.keeps(preset) for preset in (1, 2, 3)] == [False, True, True]
 
 
 def test_lists_with_parameters_at_limits_or_stabilities_of_minutes_are_known():

@@ -16,12 +16,10 @@ import srs_eval as se
 from srs_eval.algorithms.fsrs.current import DEFAULTS
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
-from srs_eval.collection.advice import Belief, advise
 from srs_eval.collection.answer import Answer
 from srs_eval.collection.command import Collection, report
 from srs_eval.collection.intervals import Models, load
 from srs_eval.collection.left_out import funnel
-from srs_eval.collection.lists import fitted_lists
 from srs_eval.collection.page import page
 from srs_eval.collection.study import MAY, Study, difference
 from srs_eval.collection.words import Change
@@ -125,30 +123,6 @@ def test_odd_parameters_are_named_where_nothing_can_be_scored(tmp_path):
     assert "Again (14 minutes)" in answer.doubt()
 
 
-def test_a_backlog_of_which_few_reviews_can_be_judged_makes_no_sure_advice(tmp_path):
-    rng, cards = np.random.default_rng(0), np.arange(480)
-    first, usual = rng.integers(0, 60, 480), cards < 80
-    gap = np.where(usual, rng.integers(1, 4, 480), rng.integers(150, 900, 480))
-    recalled = rng.random(480) < np.where(usual, 0.6, 0.5)
-    columns = {
-        "card": np.tile(cards, 2),
-        "day": np.concatenate([first, first + gap]),
-        "rating": np.concatenate([np.full(480, 3), np.where(recalled, 3, 1)]),
-    }
-    order = np.argsort(columns["day"], kind="stable")
-    table = pa.table({name: values[order] for name, values in columns.items()})
-    pq.write_table(table, tmp_path / "log.parquet")
-    study = Study.of(tmp_path / "log.parquet", {"day": "day"})
-    advice = advise(study)
-    assert advice.learnable < 100
-    assert study.seen() == advice.learnable / 480
-    assert not advice.new.is_clear
-    own, others = advice.new.own, advice.new.others
-    assert abs(advice.new.chance - 0.5) < abs(Belief.of(own, others).chance - 0.5)
-    doubt = Answer.of(study).doubt()
-    assert f" {advice.learnable} of your 480 reviews on later days can be judged" in doubt
-
-
 def test_the_answer_for_two_presets_that_differ(study):
     answer = Answer.of(study)
     assert study.fitted is study.several
@@ -199,12 +173,3 @@ def test_the_page_escapes_names_and_loads_nothing(two, tmp_path):
     assert "<script" not in html
     assert "&lt;script&gt;" in html
     assert not re.search(r"(?:src|href)=.(?!data:|#)", html)
-
-
-@pytest.mark.slow
-def test_presets_that_do_not_differ_need_one_list(tmp_path):
-    log = simulated(15)
-    preset = np.random.default_rng(0).integers(0, 2, log.card.max() + 1)[log.card]
-    study = Study.of(write(tmp_path / "one.anki2", [(log, preset)], (HARD, EASY)), {})
-    assert study.several is not study.fitted is study.one
-    assert set(fitted_lists(study)) == {None}

@@ -1,6 +1,5 @@
 """The lottery: draws are found again, estimates are right, and wrong models are rejected."""
 
-import itertools
 import random
 
 import numpy as np
@@ -8,13 +7,13 @@ import pytest
 from anki_files import DAY_MS, MORNING, SETTINGS, collection
 from cases import loaded
 from commands import apart
-from estimates import change, effect, permutation_z
+from estimates import change, effect
 from invented import Ends, Told
 from months import BY_HAND, EARLY, FORGOTTEN, NO_INTERVAL, SEED, UNEXPLAINED, reconstructed
-from rules import Answers, Lots, Rule, drawn, possible
-from simulations import GIVES_UP, SHOWN, answers_before, write_collection
+from rules import Rule
+from simulations import write_collection
 from trials import play
-from verdicts import answers_table, balance, draws_table, models_table
+from verdicts import answers_table, draws_table, models_table
 
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.data.anki.collection import AnkiCollection
@@ -25,49 +24,6 @@ study = loaded("experiments/lottery/study.py")
 
 def log_of(path):
     return AnkiCollection(path).read_with_table(path.stem)
-
-
-def one_by_one(rule, before, draws):
-    """Draw one answer many times in plain Python: the interval of each button in turn."""
-    days, late, ease, rating = (before[n][0] for n in ("interval", "late", "ease", "rating"))
-    if rule is Rule.V1:
-        ideal = [int(max((days + late // 4) * 1.2, days + 1))]
-        ideal.append(int(max((days + late // 2) * ease, ideal[-1] + 1)))
-        ideal.append(int(max((days + late) * ease * 1.3, ideal[-1] + 1)))
-    else:
-        ideal = [int(days * 1.2), int((days + late // 2) * ease), int((days + late) * ease * 1.3)]
-    for draw in draws:
-        last = days
-        for button in range(2, rating + 1):
-            interval = ideal[button - 2]
-            share, least = (0.25, 1) if interval < 7 else (0.15, 2) if interval < 30 else (0.05, 4)
-            around = max(int(interval * share), least)
-            low, high = {1: (1, 1), 2: (2, 3)}.get(interval, (interval - around, interval + around))
-            chosen = low + int(next(draw) * (high - low + 1))
-            last = max(chosen, days + 1 if rule is Rule.V1 or button == 2 else last + 1)
-        yield last
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", Rule)
-def test_lots_sum_to_one_and_are_those_of_draws(rule):
-    rng, repeats = np.random.default_rng(0), 4000
-    interval, late = rng.choice([1, 2, 3, 5, 8, 12, 25, 60], 24), rng.choice([0, 0, 1, 3, 10], 24)
-    ease = rng.choice([1.3, 1.8, 2.5, 2.65], 24)
-    before = answers_before(rng.integers(2, 5, 24), interval, late, ease, 1.3)
-    lots = Lots.of_weights(24, *possible(rule, before))
-    assert lots.mean(np.ones(len(lots.days))) == pytest.approx(np.ones(24))
-    for number in range(24):
-        own: Answers = before[np.full(repeats, number)]
-        if rule.is_seeded:
-            days = drawn(rule, own, (np.arange(repeats) + 0.5) / repeats)
-        else:
-            days = np.array([*one_by_one(rule, own, map(iter, rng.random((repeats, 3))))])
-        part = lots.take(np.arange(24) == number)
-        shares = (days[:, None] == part.days).mean(0)
-        assert shares.sum() == pytest.approx(1)  # nothing else was drawn
-        noise = 1e-3 if rule.is_seeded else 5 * np.sqrt(part.probability / repeats)
-        assert (np.abs(shares - part.probability) < noise + 1e-3).all()
 
 
 @pytest.mark.parametrize("rule", Rule)
@@ -161,17 +117,6 @@ def test_effects_are_recovered_and_intervals_cover_unless_the_instrument_is_weak
     assert np.isnan(effect(z * 0, y, x, card).value)
 
 
-def test_permutations_are_those_of_every_order():
-    z, y = np.array([1.0, 2, 4, 5, 7, 0]), np.array([0.0, 1, 1, 0, 1, 1])
-    every = [
-        np.array(first) @ y[:3] + np.array(second) @ y[3:5] + z[5] * y[5]
-        for first in itertools.permutations(z[:3])
-        for second in itertools.permutations(z[3:5])
-    ]
-    expected = (z @ y - np.mean(every)) / np.std(every)
-    assert permutation_z(z, y, np.array([0, 0, 0, 1, 1, 2])) == pytest.approx(expected)
-
-
 @pytest.mark.slow
 def test_the_associational_model_wins_and_is_rejected():
     table = study.of_critics(5, 20_000)[0].set_index("model")
@@ -204,22 +149,6 @@ def test_every_answer_is_used_or_counted_by_reason(tmp_path):
     draws = draws_table(lottery).set_index("effect of the draw on")
     assert draws.loc["ln days that went by", "t"] > 10
     assert (draws.filter(like="before:", axis=0)["t"].abs() < 5).all()
-
-
-@pytest.mark.slow
-def test_attrition_widens_intervals_and_ratings_that_react_unbalance_the_draw(tmp_path):
-    path = tmp_path / "gives_up.anki2"
-    write_collection(path, np.random.default_rng(2), cards=900, rule=Rule.V3, habit=GIVES_UP)
-    lottery = play([AnkiCollection(path)], {"hlr": Hlr()})
-    (model,) = models_table(lottery).to_dict("records")
-    trials = lottery.trials
-    own = study.ratio(lottery.predictions["hlr"], trials["recalled"].to_numpy(), trials["card"])
-    assert study.attrition(lottery.draws).t < -3
-    assert own.low - model["low"] == pytest.approx(model["high"] - own.high)
-    assert own.low - model["low"] > 0
-    path = tmp_path / "shown.anki2"
-    write_collection(path, np.random.default_rng(3), cards=150, rule=Rule.V3, habit=SHOWN)
-    assert balance(play([AnkiCollection(path)], {}).draws)["rating"].t < -5
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 from pydantic import TypeAdapter
-from pydantic_core import from_json
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -125,7 +124,7 @@ def weights_for(
         path = Path(weights).expanduser()
         try:
             with safe_open(path, "numpy") as file:
-                columns = from_json(file.metadata()[_RECORD])
+                columns = json.loads(file.metadata()[_RECORD])
                 for name in ("parameters", "scaling"):
                     columns[name] = file.get_tensor(name).tolist()
             weights = TypeAdapter(Weights).validate_python(columns)
