@@ -23,7 +23,7 @@ from srs_eval.data.reviews import FloatArray, Reviews
 from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.objective import LogCoordinates, sample
 from srs_eval.errors import FitSkipped
-from srs_eval.fitting import DRAWS, LEVEL, Ranges
+from srs_eval.fitting import DRAWS, LEVEL, ranges
 from srs_eval.protocol.split import used_rows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -104,8 +104,8 @@ def covered(kind: str, reviews: int, seed: int) -> tuple[FloatArray, FloatArray,
         days(each)
         for each in (true, model, *algorithm.sample(task.reviews, rows, model, rng, DRAWS))
     )
-    ranges = Ranges.of(found, draws, LEVEL)
-    return (ranges.lo <= truth) & (truth <= ranges.hi), np.log(ranges.hi / ranges.lo), len(rows)
+    lo, hi = ranges(found, draws, LEVEL)
+    return (lo <= truth) & (truth <= hi), np.log(hi / lo), len(rows)
 
 
 @benchmark()

@@ -114,9 +114,14 @@ def evaluate(
     True
     """
     inputs = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
-    settings: dict[str, Any] = {"seed": seed, "curves_per_user": curves_per_user, "name": name}
-    settings |= {"fail_fast": fail_fast, "fit_timeout": fit_timeout}
-    settings |= {"check_lookahead": check_lookahead}
+    settings = {
+        "seed": seed,
+        "curves_per_user": curves_per_user,
+        "name": name,
+        "fail_fast": fail_fast,
+        "fit_timeout": fit_timeout,
+        "check_lookahead": check_lookahead,
+    }
     setup = setup_of(inputs, options, settings, compute=compute_with(workers))
     if setup.content["check_lookahead"]:
         refuse_lookahead(setup)
@@ -212,12 +217,10 @@ def compute_with(workers: int | None) -> Serial | Processes:
 
 
 def bar(*, on: bool) -> Callable[..., Any]:
-    """Return what makes a progress bar, which shows nothing unless it is `on`."""
+    """Return what makes a progress bar, in a notebook or on a terminal; elsewhere there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # without ipywidgets there is a bar of text
         from tqdm.auto import tqdm
 
-    in_notebook = any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
-    # Elsewhere there is a bar only on a terminal.
-    disable = not on or (False if in_notebook else None)
+    disable = None if on else True  # None: not where the output is a file
     return partial(tqdm, desc="fits", unit="fit", leave=False, disable=disable)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, Sampling, has_curve
 from srs_eval.api import bar, compute_with
-from srs_eval.comparison.words import counted
+from srs_eval.comparison.words import one_line
 from srs_eval.data.cards import with_next_reviews
 from srs_eval.data.reviews import IntArray, Reviews, Source, User, Vector
 from srs_eval.errors import ConfigError, FitError
@@ -26,7 +26,6 @@ from srs_eval.exports.formats import HandOver, exported
 from srs_eval.exports.intervals import days_until
 from srs_eval.inputs import AlgorithmLike, DataLike, option_of_data, setup_of, source
 from srs_eval.protocol.task import Task
-from srs_eval.results import Shown
 from srs_eval.runs.compute import Lost
 from srs_eval.runs.config import Setup
 from srs_eval.runs.evaluation import checked_users
@@ -38,26 +37,8 @@ _ABOUT_USERS = ("users", "sample", "first")
 _Columns = Mapping[str, Any]
 
 
-class Ranges(NamedTuple):
-    """Values with the ends of their ranges, which are NaN where these are not known."""
-
-    value: Vector
-    lo: Vector
-    hi: Vector
-
-    @classmethod
-    def of(cls, value: Vector, draws: Sequence[Vector], level: float) -> Ranges:
-        """Take quantiles of draws; the value itself is always within."""
-        if not draws:
-            unknown = np.full(len(value), np.nan)
-            return cls(value, unknown, unknown)
-        below = (1 - level) / 2
-        lo, hi = np.quantile(draws, [below, 1 - below], axis=0, method="nearest")
-        return cls(value, np.minimum(lo, value), np.maximum(hi, value))
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class FittedModels(Shown):
+class FittedModels:
     """Models fitted to everything of each user.
 
     Attributes
@@ -76,6 +57,16 @@ class FittedModels(Shown):
     setup: Setup
     data: DataLike
     options: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        """Return parameters, and what failed."""
+        lines = [f"{self.label} fitted to {self.setup.source.name}"]
+        if failed := [fit for fit in self._fits if not fit.predicts]:
+            lines.append(f"{len(failed)} of {len(self._fits)} fits failed: {failed[0].reason}")
+        table = self.fits[["n_train"]].rename(columns={"n_train": "reviews"}).join(self.parameters)
+        most: Any = {"max_rows": 12, "max_cols": 10}
+        text = table.to_string(**most, na_rep="", float_format="{:.4f}".format, index_names=False)
+        return "\n".join([*map(one_line, lines), "", text])
 
     @property
     def label(self) -> str:
@@ -224,7 +215,7 @@ class FittedModels(Shown):
                 next_intervals(self._curves(each), reviews, rows, retention)
                 for each in (model, *others)
             )
-            days, lo, hi = Ranges.of(days, draws, level)
+            lo, hi = ranges(days, draws, level)
             return {"card": _names(log, reviews.card[rows]), "days": days, "lo": lo, "hi": hi}
 
         return self._frame(columns, data, options)
@@ -245,16 +236,6 @@ class FittedModels(Shown):
     def _fits(self) -> list[Fit]:
         return [fitted.fit for fitted in self.by_user.values()]
 
-    def _shown(self) -> tuple[str, list[str], pd.DataFrame]:
-        """Return parameters and what failed."""
-        failed = [fit for fit in self._fits if not fit.predicts]
-        notes = [counted(len(self.by_user), "user")]
-        if failed:
-            notes.append(f"{len(failed)} of {len(self._fits)} fits failed: {failed[0].reason}")
-        reviews = self.fits[["n_train"]].rename(columns={"n_train": "reviews"})
-        title = f"{self.label} fitted to {self.setup.source.name}"
-        return title, notes, reviews.join(self.parameters)
-
     def _frame(
         self,
         columns: Callable[[Reviews, MemoryModel, Task], _Columns],
@@ -262,12 +243,22 @@ class FittedModels(Shown):
         options: Mapping[str, Any],
     ) -> pd.DataFrame:
         """Return columns of each log, its model and what the protocol makes of it."""
-        protocol, same_day = self.setup.protocol, self.setup.algorithm.same_day
-        parts = []
-        for log in self._logs(data, options):
-            model, task = self._model(log.user), protocol(log, same_day=same_day)
-            parts.append(pd.DataFrame({"user": log.user, **columns(log, model, task)}))
+        logs = self.setup.source if data is None else self._source(data, options)
+        users, parts = checked_users(logs), []
+        if data is None:  # a skipped fit is an error only where no user has another
+            users = [user for user in users if self.by_user[user].fit.status != "skipped"] or users
+        for user in users:
+            model, log = self._model(user), logs.read(user)
+            task = self.setup.protocol(log, same_day=self.setup.algorithm.same_day)
+            parts.append(pd.DataFrame({"user": user, **columns(log, model, task)}))
         return pd.concat(parts, ignore_index=True)
+
+    def _source(self, data: DataLike, options: Mapping[str, Any]) -> Source:
+        """Return other logs; where they are of the kind that was fitted, with its options."""
+        if option_of_data(data) == option_of_data(self.data) is not None:
+            others = (*_ABOUT_USERS, *self.setup.content["algo"])
+            options = {**{k: v for k, v in self.options.items() if k not in others}, **options}
+        return source(data, **options)
 
     def _model(self, user: User) -> MemoryModel:
         fitted = self.by_user.get(user)
@@ -281,20 +272,6 @@ class FittedModels(Shown):
         if not has_curve(model):
             raise ConfigError(f"{self.label} has no forgetting curve (predict_at)")
         return model
-
-    def _logs(self, data: DataLike | None, options: Mapping[str, Any]) -> Iterator[Reviews]:
-        logs: Source = self.setup.source
-        if data is not None:
-            of_data = {k: v for k, v in self.options.items() if k not in _ABOUT_USERS}
-            is_alike = option_of_data(data) == option_of_data(self.data) is not None
-            algo = self.setup.content["algo"]
-            known = {k: v for k, v in of_data.items() if k not in algo} if is_alike else {}
-            logs = source(data, **{**known, **options})
-        users = checked_users(logs)
-        if data is None:  # a skipped fit is an error only where no user has another
-            users = [user for user in users if self.by_user[user].fit.status != "skipped"] or users
-        for user in users:
-            yield logs.read(user)
 
 
 def fit(
@@ -334,9 +311,15 @@ def fit(
     with bar(on=progress)(total=len(users)) as shown:
         tick = partial(shown.update, 1)
         done = compute_with(workers).map(one.fit_to_everything, users, tick, math.inf)
-        results = [_lost(*each) if isinstance(each, Lost) else each for each in done]
-    by_user = {fitted.fit.user: fitted for fitted in results}
+        by_user = {fitted.fit.user: fitted for fitted in map(_or_lost, done)}
     return FittedModels({user: by_user[user] for user in users}, setup, data, options)
+
+
+def _or_lost(result: FittedUser | Lost) -> FittedUser:
+    if not isinstance(result, Lost):
+        return result
+    user, reason = result
+    return FittedUser(Fit(user, -1, "failed", f"user {user}: {reason}"))
 
 
 def next_intervals(
@@ -344,6 +327,15 @@ def next_intervals(
 ) -> Vector:
     """Return the days from the review before each of `rows` until recall falls to a retention."""
     return days_until(partial(model.predict_at, reviews, rows), len(rows), retention)
+
+
+def ranges(value: Vector, draws: Sequence[Vector], level: float) -> tuple[Vector, Vector]:
+    """Return quantiles of draws, between which the value always is; NaN where there are none."""
+    if not draws:
+        return np.full(len(value), np.nan), np.full(len(value), np.nan)
+    below = (1 - level) / 2
+    lo, hi = np.quantile(draws, [below, 1 - below], axis=0, method="nearest")
+    return np.minimum(lo, value), np.maximum(hi, value)
 
 
 def sampled(algorithm: Algorithm, fitted: FittedUser, seed: int, count: int) -> list[MemoryModel]:
@@ -359,7 +351,3 @@ def _names(log: Reviews, cards: IntArray) -> NDArray[Any]:
     """Return the cards as the log calls them."""
     names = log.titles.get("card", {})
     return np.array([names.get(card, card) for card in cards.tolist()]) if names else cards
-
-
-def _lost(user: User, reason: str) -> FittedUser:
-    return FittedUser(Fit(user, -1, "failed", f"user {user}: {reason}"))

@@ -8,9 +8,10 @@ import pickle
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import cloudpickle
 
@@ -31,16 +32,9 @@ _NEEDED = {
 }
 
 
-class ArrowTable(Protocol):
-    """A table of any library that can be read as Arrow, such as a polars frame."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the table as a stream of Arrow's C interface."""
-
-
 AlgorithmLike = str | Algorithm
-# A pandas frame has `__arrow_c_stream__` too.
-DataLike = str | Path | Source | ArrowTable
+# Any: a table of any library that has `__arrow_c_stream__`, such as a pandas or polars frame.
+DataLike = str | Path | Source | Any
 
 
 def algorithm(name: str, **arguments: Any) -> Algorithm:
@@ -105,14 +99,14 @@ def setup_of(
     `inputs` has names and objects by group, None for the option that the command takes by default;
     `arguments` are those of the algorithm and of the data; `settings` are in no group.
     """
-    data, own = inputs["data"], dict[str, Any]()
-    names, arguments = {"tracking": "none"}, dict(arguments)
+    data, names, own = inputs["data"], {"tracking": "none"}, dict[str, Any]()
     for group, each in inputs.items():
         name = option_of_data(each) if group == "data" else each
         if isinstance(name, str):
             names[group] = name
         elif each is not None or group in ("algo", "data"):
             own[group] = _checked(group, each)
+    arguments = dict(arguments)
     if is_table(data):
         frame, arguments["path"] = to_pandas(data), "frame"
         if "user" in {*frame.columns, *frame.index.names}:
@@ -121,13 +115,15 @@ def setup_of(
         arguments["path"] = str(data)
     values = {key: value for key, value in (settings or {}).items() if value is not None}
     cfg, choices = composed(names, values | _by_key(names, arguments))
-    if is_table(data):
-        objects["data"] = _in_memory(frame, resolved(cfg)["data"])
+    if is_table(data):  # read by the options that files are read by
+        table = resolved(cfg)["data"]
+        columns = {k: v for k, v in table.pop("columns").items() if k != "_target_"}
+        table = {key: value for key, value in table.items() if key not in ("_target_", "path")}
+        objects["data"] = ReviewTable(frame, columns=columns, **table)
     contents = {group: _content(each) for group, each in own.items()}
     choices |= {group: type(each).__name__ for group, each in own.items()}
     chosen = {key: value for key, value in arguments.items() if key in cfg.algo}
-    chosen = {k: v for k, v in contents.get("algo", chosen).items() if k != "_target_"}
-    words = [f"{key}={value}" for key, value in chosen.items()]
+    words = [f"{k}={v}" for k, v in contents.get("algo", chosen).items() if k != "_target_"]
     setup = build(cfg, choices, words, {"tracking": None, **own, **objects})
     return replace(
         setup,
@@ -172,13 +168,6 @@ def _by_key(names: Mapping[str, str], arguments: Mapping[str, Any]) -> dict[str,
     return values
 
 
-def _in_memory(frame: Any, content: Mapping[str, Any]) -> ReviewTable:
-    """Read a table in memory by the options that files are read by."""
-    arguments = {key: value for key, value in content.items() if key not in ("_target_", "path")}
-    columns = {k: v for k, v in arguments["columns"].items() if k != "_target_"}
-    return ReviewTable(frame, **{**arguments, "columns": columns})
-
-
 def _checked(group: str, each: Any) -> Any:
     """Return an object that has what its group needs; raise `ConfigError` otherwise."""
     lacking = [name for name in _NEEDED[group] if not hasattr(each, name)]
@@ -190,33 +179,26 @@ def _checked(group: str, each: Any) -> Any:
 
 
 def _digest(objects: Sequence[object]) -> str:
-    """Return the digest of objects of one's own, with the program or notebook that defines them."""
+    """Return the digest of objects of one's own, with the program that defines them."""
     if not objects:
         return ""
     program = Path(getattr(sys.modules["__main__"], "__file__", ""))
-    code = program.read_bytes() if program.is_file() else None
-    try:
-        # what was typed into a notebook is known by value alone
-        content = cloudpickle.dumps(objects) if code is None else pickle.dumps(objects)
+    code = program.read_bytes() if program.is_file() else b""
+    try:  # what was typed into a notebook is known by value alone
+        content = code + (pickle if code else cloudpickle).dumps(objects)
     except Exception:  # noqa: BLE001 - one's own classes may raise anything: nothing is like them
         content = uuid.uuid4().bytes
-    return hashlib.sha256(content + (code or b"")).hexdigest()[:16]
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _content(each: object) -> dict[str, Any]:
     """Return the class of an object and its arguments, if they are plain and not the default."""
     kind = type(each)
     content: dict[str, Any] = {"_target_": f"{kind.__module__}.{kind.__qualname__}"}
-    try:
-        parameters = inspect.signature(kind).parameters
-    except (TypeError, ValueError):  # written in C
-        return content
-    for name, parameter in parameters.items():
-        value = getattr(each, name, object)
-        if value is parameter.default:
-            continue
-        if isinstance(value, tuple | list):
-            value = list(value) if all(isinstance(part, _PLAIN) for part in value) else object
-        if isinstance(value, (*_PLAIN, list)):
-            content[name] = value
+    with suppress(TypeError, ValueError):  # written in C
+        for name, parameter in inspect.signature(kind).parameters.items():
+            value = getattr(each, name, object)
+            parts = [*value] if isinstance(value, tuple | list) else [value]
+            if value is not parameter.default and all(isinstance(part, _PLAIN) for part in parts):
+                content[name] = parts if isinstance(value, tuple | list) else value
     return content

@@ -2,63 +2,29 @@
 
 from __future__ import annotations
 
-import html
 import shutil
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import finalize
 
 import pandas as pd
 
-from srs_eval.algorithms.algorithm import IN_WORDS
 from srs_eval.comparison import answer, files
-from srs_eval.comparison.entry import entry_of
-from srs_eval.comparison.remarks import warnings
 from srs_eval.comparison.standings import Standings
-from srs_eval.comparison.words import counted, one_line
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.exports.fitted import RunFits
 from srs_eval.exports.formats import HandOver, exported
-from srs_eval.metrics.panel import FEWEST, full_panel, shown_metrics
+from srs_eval.metrics.panel import full_panel
 from srs_eval.runs.claim import claimed
 from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, SUMMARY, Run
+from srs_eval.runs.report import run_text
 from srs_eval.runs.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_ROWS_SHOWN, _COLUMNS_SHOWN = 12, 10
-
-
-class Shown:
-    """Shows itself as lines of text, and in a notebook in its colours; empty cells are empty."""
-
-    __slots__ = ()
-
-    def _shown(self) -> tuple[str, Sequence[str], pd.DataFrame]:
-        """Return a title, notes, and a table, which is left out if it is empty."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        """Return what is shown as text."""
-        title, notes, table = self._shown()
-        text = table.to_string(**_written(table)) if len(table) else ""
-        return "\n".join([*map(one_line, [title, *notes]), *(["", text] if text else [])])
-
-    def _repr_html_(self) -> str:
-        title, notes, table = self._shown()
-        said = "<br>".join(html.escape(one_line(note)) for note in notes)
-        shown = table.to_html(border=0, **_written(table)) if len(table) else ""
-        return f"<strong>{html.escape(one_line(title))}</strong><div>{said}</div>{shown}"
-
-
-def _written(table: pd.DataFrame) -> dict[str, Any]:
-    few: dict[str, Any] = {"max_rows": _ROWS_SHOWN, "max_cols": _COLUMNS_SHOWN}
-    return {**few, "na_rep": "", "float_format": "{:.4f}".format, "index_names": False}
 
 
 class Temporary:
@@ -70,11 +36,11 @@ class Temporary:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class RunResult(Shown):
+class RunResult:
     """The result of evaluating an algorithm.
 
-    `scores`, `summary`, `fits` and `predictions` are pandas frames. It shows itself in a notebook
-    and draws figures, each a `matplotlib.figure.Figure`.
+    `scores`, `summary`, `fits` and `predictions` are pandas frames. It shows itself as the command
+    does, and draws figures, each a `matplotlib.figure.Figure`.
 
     Attributes
     ----------
@@ -85,6 +51,10 @@ class RunResult(Shown):
     run: Run
     # Holds the files as long as the result lives; None where they are in a folder of one's own
     temporary: Temporary | None = None
+
+    def __repr__(self) -> str:
+        """Return what ``python -m srs_eval`` prints."""
+        return run_text(self.run, full_panel())
 
     @property
     def facts(self) -> Summary:
@@ -189,25 +159,6 @@ class RunResult(Shown):
         """Draw a sample of forgetting curves, and recall over elapsed time."""
         return self._figure("forgetting")
 
-    def _shown(self) -> tuple[str, list[str], pd.DataFrame]:
-        """Return the headline of the panel."""
-        facts, covered = self.facts, self.facts.coverage
-        notes = [
-            f"{covered.users.scored:,} of {counted(covered.users.read, 'user')}, "
-            f"{covered.reviews.scored:,} of {counted(covered.reviews.read, 'review')} scored; "
-            f"predicted {IN_WORDS[facts.when]}; range: 99 % over {facts.interval_over}",
-            *(f"fits: {each}" for each in [facts.exceptions] if each),
-            *[each.reason for each in covered.left_out if each.status == "failed"][:1],
-            *filter(None, [covered.caution]),
-            *warnings(entry_of(self.run), self.run.complete),
-        ]
-        metrics = shown_metrics(metric for metric in full_panel() if metric.name in facts.metrics)
-        names = [metric.name for metric in metrics] or list(facts.metrics)[:FEWEST]
-        headings = {"mean_users": "mean", "lo": "from", "hi": "to"}
-        table = self.summary.loc[names if facts.users else [], [*headings]].rename(columns=headings)
-        title = f"{facts.label} on {facts.data}, {facts.protocol}"
-        return title, notes, table
-
     def _figure(self, name: str) -> Figure:
         from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
         from srs_eval.plots.style import annotate
@@ -226,7 +177,7 @@ class RunResult(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Comparison(Shown):
+class Comparison:
     """Results compared by one metric.
 
     Attributes
@@ -254,9 +205,3 @@ class Comparison(Shown):
     def __repr__(self) -> str:
         """Return what ``python -m srs_eval.compare`` prints."""
         return answer.terminal(self.standings)
-
-    def _shown(self) -> tuple[str, list[str], pd.DataFrame]:
-        notes = [answer.facts(self.standings), *answer.footnotes(self.standings)]
-        table = answer.table(self.standings)
-        frame = pd.DataFrame(table.texts(), columns=list(table.headers))
-        return answer.sentence(self.standings), notes, frame.set_index(table.headers[0])

@@ -193,11 +193,10 @@ def test_fits_that_fail_or_are_skipped_are_shown_and_replaced_by_nothing():
     made = evaluated(Rate(broken_for=("ben",)), log(), **NAMES)
     assert made.facts.failed == 5
     assert "5 failed, of 10 fits" in repr(made)
-    assert "user ben, fold 0: no" in repr(made)
     assert set(made.predictions["user"]) == {"ann"}
     fitted = failing()
     assert "1 of 2 fits failed" in repr(fitted)
-    assert "nan" not in f"{fitted!r}{fitted._repr_html_()}".lower()  # empty cells are empty
+    assert "nan" not in repr(fitted).lower()  # empty cells are empty
     assert fitted.parameters.isna()[0].to_dict() == {"ann": False, "ben": True}
     frame = pd.concat([log(), log(("eve",), cards=1)])
     fitted = se.fit("avg", frame, **NAMES, progress=False)
@@ -244,15 +243,6 @@ def test_a_result_can_be_saved_where_it_is(result, tmp_path):
     saved = result.save(tmp_path)
     assert saved.save(tmp_path).folder == tmp_path
     pd.testing.assert_frame_equal(se.load(tmp_path).predictions, result.predictions)
-
-
-def test_names_from_data_are_escaped():
-    data = log(("<script>",))
-    made = evaluated("avg", data, name="<b>$x$</b>", **NAMES)
-    for shown in (made, se.fit("avg", data, **NAMES, progress=False)):
-        html = shown._repr_html_()
-        assert "<table" in html
-        assert not {"<b>", "<script>"} & set(re.findall("<[^>]*>", html))
 
 
 @pytest.mark.parametrize(

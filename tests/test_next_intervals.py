@@ -15,7 +15,7 @@ from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.collection.intervals import answered_on_time
 from srs_eval.engine.objective import error_covariance
 from srs_eval.exports.intervals import days_until
-from srs_eval.fitting import Ranges
+from srs_eval.fitting import ranges
 
 RATES = np.array([0.5, 1e-3, 0.0, np.nan, 1e12])
 
@@ -123,6 +123,6 @@ def test_reviews_that_weigh_less_say_less(logs):
 
 def test_a_range_leaves_as_much_out_on_either_side():
     draws = [np.array([float(each)]) for each in range(101)]
-    assert Ranges.of(np.array([50.0]), draws, 0.9) == (50, 5, 95)
-    assert Ranges.of(np.array([99.0]), draws, 0.9) == (99, 5, 99)
-    assert np.isnan(Ranges.of(np.array([1.0]), [], 0.9)[1:]).all()
+    assert ranges(np.array([50.0]), draws, 0.9) == (5, 95)
+    assert ranges(np.array([99.0]), draws, 0.9) == (5, 99)
+    assert np.isnan(ranges(np.array([1.0]), [], 0.9)).all()

@@ -18,7 +18,7 @@ from srs_eval.comparison.words import counted
 from srs_eval.data.anki.presets import Preset
 from srs_eval.data.cards import with_next_reviews
 from srs_eval.data.reviews import IntArray, Reviews, Vector
-from srs_eval.fitting import LEVEL, Ranges, next_intervals, sampled
+from srs_eval.fitting import LEVEL, next_intervals, ranges, sampled
 
 # First answers of a card, and what they are called.
 HISTORIES = {
@@ -103,11 +103,11 @@ def load(
 
     new = by_new(models.new)
     rates = [np.array([(1 / each).sum()]) for each in (new, *map(by_new, models.draws))]
-    (middle,), (lo,), (hi,) = Ranges.of(rates[0], rates[1:], LEVEL)
+    (lo,), (hi,) = ranges(rates[0], rates[1:], LEVEL)
     assert has_curve(models.new)
     recall = float(np.mean(models.new.predict_at(reviews, rows, new[:, None])))
     now = float((1 / (days if study.is_off else before)).sum())
-    return Load(len(rows), now, float(middle), float(lo), float(hi), recall)
+    return Load(len(rows), now, float(rates[0][0]), float(lo), float(hi), recall)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def intervals(study: Study, models: Models) -> list[Next]:
         np.minimum(next_intervals(model, reviews, rows, wanted), most)
         for model in (models.now, models.new, *models.draws)
     )
-    columns = (of_card, [*HISTORIES] * len(presets), now, *Ranges.of(new, draws, LEVEL), most)
+    columns = (of_card, [*HISTORIES] * len(presets), now, new, *ranges(new, draws, LEVEL), most)
     return [Next(int(preset), *rest) for preset, *rest in zip(*columns, strict=True)]
 
 

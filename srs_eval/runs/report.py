@@ -48,7 +48,7 @@ def advice(run: Run, setup: Setup) -> list[str]:
     return []
 
 
-def run_text(run: Run, panel: Panel, seconds: float) -> str:
+def run_text(run: Run, panel: Panel, seconds: float | None = None) -> str:
     """Return the result of one run: a sentence, a table, and what they rest on."""
     facts, covered = run.facts, run.facts.coverage
     fits = f"fits: {facts.exceptions}" if facts.exceptions else f"{facts.fits:,} fits"
@@ -57,8 +57,8 @@ def run_text(run: Run, panel: Panel, seconds: float) -> str:
         _sentence(facts),
         *body,
         f"{facts.data}, {facts.protocol}: {covered.users.scored:,} of {covered.users.read:,} "
-        f"users, {covered.reviews.scored:,} of {covered.reviews.read:,} reviews scored; {fits}; "
-        f"{seconds:.1f} s"
+        f"users, {covered.reviews.scored:,} of {covered.reviews.read:,} reviews scored; {fits}"
+        + (f"; {seconds:.1f} s" if seconds is not None else "")
         + "".join(f"; it {meaning}" for t, (_, meaning) in TRAITS.items() if getattr(facts, t)),
         *_left_out(run),
     ]
