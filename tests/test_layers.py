@@ -82,6 +82,7 @@ def test_by_fixture(log): pass
 MODULE = "import pytest; pytest.importorskip('no_such_package')"
 
 
+@pytest.mark.slow
 def test_only_accepted_skips_are_silent_in_ci(tmp_path):
     write(tmp_path, {"test_some.py": TESTS, "test_module.py": MODULE})
     env = os.environ | {"CI": "true", "PYTHONPATH": str(Path(__file__).parent)}

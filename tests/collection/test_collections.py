@@ -154,9 +154,8 @@ def test_cards_are_due_when_their_last_answer_says(tmp_path):
 
 def test_parameters_are_those_of_the_fit_to_all_reviews(path, capsys):
     fitted = se.fit("fsrs6", path, progress=False)
-    for to in ("anki", "py_fsrs", "json"):
-        assert status(*COMMANDS["fit"], [str(path), f"to={to}"]) == 0
-        assert capsys.readouterr().out.strip() == str(fitted.export(to)).strip()
+    assert status(*COMMANDS["fit"], [str(path), "to=anki"]) == 0
+    assert capsys.readouterr().out.strip() == str(fitted.export("anki"))
     for wrong in ("data.decks=*日本語's*", "algo=hlr"):
         assert status(*COMMANDS["fit"], [str(path), "to=anki", wrong]) == 1
 

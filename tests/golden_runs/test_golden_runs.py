@@ -146,14 +146,18 @@ def write_inputs(folder):
 
 
 QUICK = (
-    *("hlr on josh", "fsrs7 in fractional days", "fsrs6 under prequential"),
-    *("sm2_trainable on josh", "default panel of simulated users", "10k layout", "recorded"),
-    *("csv with skipped users", "failing for some users"),
-    "three models of twelve users compared",
+    *("hlr on josh", "fsrs6 under prequential", "default panel of simulated users"),
+    *("recorded", "csv with skipped users", "failing for some users"),
 )
+SLOW = ("fsrs7 in fractional days", "10k layout", "three models of twelve users compared")
 PARAMETERS = [
-    pytest.param(name, marks=() if name in QUICK else pytest.mark.nightly)
-    for name in (*CASES, *COMPARED)
+    *QUICK,
+    *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
+    *(
+        pytest.param(name, marks=pytest.mark.nightly)
+        for name in (*CASES, *COMPARED)
+        if name not in (*QUICK, *SLOW)
+    ),
 ]
 # The arithmetic of the recorded numbers.
 ARITHMETIC = {
