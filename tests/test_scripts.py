@@ -5,7 +5,6 @@ import re
 import shlex
 import shutil
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -59,15 +58,10 @@ def test_run_sets_up_once_for_the_same_pins_and_passes_its_arguments_on(checkout
     _, told, calls = started(checkout, "run", *words)
     assert (told, calls) == ("", ["python -m srs_eval algo=avg data.path=my own log.csv --help"])
     (checkout / "constraints.txt").write_text("numpy==2.4.0\n", encoding="utf-8")
-    _, told, calls = started(checkout, "run")  # new pins
-    assert ("Setting up" in told, "pip install" in calls[0]) == (True, True)
-
-
-def test_a_set_up_that_fails_runs_nothing_and_is_not_taken_for_done(checkout):
-    status, _, calls = started(checkout, "run", PIP_STATUS="1")
+    status, _, calls = started(checkout, "run", PIP_STATUS="1")  # new pins
     assert (status, any("experiment=" in call for call in calls)) == (1, False)
-    status, told, _ = started(checkout, "run")
-    assert (status, "Setting up" in told) == (0, True)
+    _, _, calls = started(checkout, "run")  # what failed is not taken for done
+    assert "pip install" in calls[0]
 
 
 def test_check_checks_everything_and_arguments_are_for_pytest_alone(checkout):
@@ -154,11 +148,3 @@ def test_mlflow_run_fills_the_run_it_has_begun(tmp_path):
     assert "with a space" in run.data.tags["mlflow.note.content"]
     assert run.data.tags["mlflow.project.entryPoint"] == "main"
     assert (tmp_path / "out" / "summary.json").is_file()
-
-
-def test_mlflow_run_makes_its_environment_of_pins_and_extras_that_there_are():
-    content = yaml.safe_load((ROOT / "python_env.yaml").read_text("utf-8"))
-    constraint, wanted = content["dependencies"]
-    assert (ROOT / constraint.removeprefix("--constraint ")).is_file()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert {*re.findall(r"\w+", wanted)} <= project["optional-dependencies"].keys()
