@@ -182,7 +182,7 @@ def raises_counts_to_a_power(reviews):
 
 
 BLIND, FIT = checks.check_blind_to_the_future, checks.check_fit_ignores_test_rows
-TIME, STEPS = checks.check_time_of_prediction, checks.check_last_step_is_the_fit
+TIME = checks.check_time_of_prediction
 SOUND, SAME, ODD = checks.check_predictions, checks.check_repetition, checks.check_extremes
 WORKER, REBUILT = checks.check_goes_to_a_worker, checks.check_parameters_rebuild_the_model
 
@@ -394,7 +394,7 @@ class RefitChangesTheModelItStartsFrom(Learns):
         return model
 
 
-@caught_by(STEPS)
+@caught_by(BLIND)
 class AStepKnowsItsOutcomes(Learns):
     """A search would drop all other trials after its first step."""
 

@@ -78,20 +78,12 @@ def test_errors_of_libraries_are_let_through_in_one_line(error, text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("failure", "what"),
-    [
-        ("403 Access Denied", "ACCESS_DENIED"),
-        ("503 Slow Down", "SLOW_DOWN"),
-        ("403 Invalid Access Key Id", "INVALID_ACCESS_KEY_ID"),
-    ],
-)
-def test_a_store_that_refuses_is_told(store, failure, what):
+def test_a_store_that_refuses_is_told(store):
     place = Place.of("s3://bucket/places/key")
     write(place, b"here")
-    store.failing = lambda number: failure
+    store.failing = lambda number: "403 Access Denied"
     for use in (lambda: write(place, b"there"), place.parent.files):
-        with pytest.raises(ReviewLogError, match=what):
+        with pytest.raises(ReviewLogError, match="ACCESS_DENIED"):
             use()
     store.failing = lambda number: ""
     with pytest.raises(ReviewLogError, match="NO_SUCH_BUCKET"):

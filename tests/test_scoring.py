@@ -165,10 +165,7 @@ def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status, tmp_pat
     assert result.facts.data_fingerprint != others.facts.data_fingerprint
 
 
-PROTOCOLS = (
-    *(SrsBenchmark(), SrsBenchmark(refits=20), Prequential(first=20, every=20)),
-    *(SrsBenchmark(refits=20, warm_start=False),),
-)
+PROTOCOLS = (SrsBenchmark(refits=20), Prequential(first=20, every=20, warm_start=False))
 COLUMNS = ("row", "p", "recalled", "card", "lapses", "nth_review")
 
 

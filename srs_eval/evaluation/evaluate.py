@@ -9,12 +9,11 @@ Everything srs_eval reports rests on this loop::
             p = model.predict(task.reviews, fold.test)
 
 Where the protocol refits often (``task.warm_start``), an algorithm that has ``refit`` is also
-given the model of the fold before, to start from. What the functions below add is bookkeeping:
-a status for every fit, a sample of forgetting curves, and the facts about each scored review
-that metrics need. They cut the log off after the last row in question, so that there is nothing
-later to be seen. Row numbers and times are handed over as copies, and predictions are copied when
-they are returned: an algorithm may write into either, and use its output array again. What
-is trained from nothing is asked after each step for the loss on the test rows, which is only noted.
+given the model of the fold before. What the functions below add is bookkeeping: a status for every
+fit, a sample of forgetting curves, and the facts about each scored review that metrics need. They
+cut the log off after the last row in question. Row numbers and times are handed over as copies,
+and predictions are copied: an algorithm may write into either, and use its output array again.
+What is trained from nothing is asked after each step for the loss on the test rows, which is noted.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import sys
 import time
 import traceback
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -117,12 +116,14 @@ class EvaluateUser:
             log = self.source.read(user)
             facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log), log.notes)
             task = self.protocol(log, same_day=self.algorithm.same_day)
-            facts = _with_what_is_scored(facts, task)
+            tested = np.unique(np.concatenate([fold.test for fold in task.folds]))
+            unscored = {**task.unscored, ONLY_LEARNED: len(used_rows(task.folds)) - len(tested)}
+            facts = replace(facts, dropped=dict(task.dropped), unscored=unscored)
         except Exception as error:  # noqa: BLE001 - sources and protocols can be plug-ins
             if isinstance(error, FitSkipped):
                 facts = replace(facts, dropped=error.dropped, unscored=error.unscored)
             return UserEvaluation(user, (_not_made(Fit(user, -1, "ok"), error),), None, facts)
-        fits, parts = [], []
+        fits, parts = list[Fit](), list[Predictions]()
         cuts = _Cuts(task, self.algorithm)
         previous: MemoryModel | None = None
         # One thread per user: the same sums in the same order wherever the user is evaluated.
@@ -203,25 +204,22 @@ class EvaluateUser:
                 raise FitError("fit_in_steps yields no model")
         return model, {"seconds": time.process_time() - began, "test_log_loss": tuple(losses)}
 
-    def _timed_out(self, task: Task, slow: Fold) -> list[Fit]:
+    def _timed_out(self, task: Task, slow: Fold) -> Iterator[Fit]:
         """Return the failure of the fit that is being ended, and of the later ones of its user.
 
         Those are not made: what was interrupted may have left libraries in any state.
         """
         took = f"took longer than fit_timeout={self.timeout:g} seconds"
         reason, trace = f"the fit {took}", traceback.format_exc()
-        fits = [replace(_fit_of(task, slow), status="failed", reason=reason, traceback=trace)]
-        reason = f"not fitted: fold {slow.number} {took}"
-        later = (fold for fold in task.folds if fold.number > slow.number)
-        return fits + [
-            replace(_fit_of(task, fold), status="failed", reason=reason) for fold in later
-        ]
+        for fold in task.folds[task.folds.index(slow) :]:
+            yield replace(_fit_of(task, fold), status="failed", reason=reason, traceback=trace)
+            reason, trace = f"not fitted: fold {slow.number} {took}", ""
 
     def _predict(self, model: MemoryModel, task: Task, fold: Fold, cuts: _Cuts) -> Predictions:
         """Predict the reviews that are tested; what comes later is not there to be seen."""
         rows, reviews = fold.test, task.reviews
-        p = _whole(model.predict(cuts.after(rows), rows.copy()))
-        _check_probabilities("predictions", p, (len(rows),), task, fold, rows)
+        p = model.predict(cuts.after(rows), rows.copy())
+        p = _probabilities("predictions", p, (len(rows),), task, fold, rows)
         return Predictions(
             users=(reviews.user,),
             user=np.zeros(len(rows), np.int64),
@@ -256,8 +254,8 @@ class EvaluateUser:
         # A generator of its own, so that all algorithms are asked for the same curves.
         rng = self._rng(task.reviews.user, fold, _CURVES)
         rows = np.sort(rng.choice(fold.test, size, replace=False))
-        curve = _whole(model.predict_at(reviews, rows.copy(), np.tile(times, (size, 1))))
-        _check_probabilities("forgetting curves", curve, (size, len(times)), task, fold, rows)
+        curve = model.predict_at(reviews, rows.copy(), np.tile(times, (size, 1)))
+        curve = _probabilities("forgetting curves", curve, (size, len(times)), task, fold, rows)
         rest = [(0, 0), (0, _CURVE_TIMES - len(times))]
         return Curves(
             user=np.zeros(size, np.int64),
@@ -294,16 +292,6 @@ class _Cuts:
 def _thread_pools(_loaded: int) -> ThreadpoolController:
     """Find the libraries with threads of their own; again once more modules are loaded."""
     return ThreadpoolController()
-
-
-def _with_what_is_scored(facts: ReviewLog, task: Task) -> ReviewLog:
-    """Add what the protocol says of a log, and how many reviews are only learned from."""
-    learned, tested = (np.zeros(len(task.reviews), np.bool_) for _ in range(2))
-    for fold in task.folds:
-        learned[fold.train] = True
-        tested[fold.test] = True
-    unscored = {**task.unscored, ONLY_LEARNED: int(np.count_nonzero(learned & ~tested))}
-    return replace(facts, dropped=dict(task.dropped), unscored=unscored)
 
 
 def _fit_of(task: Task, fold: Fold) -> Fit:
@@ -345,16 +333,11 @@ def _not_made(fit: Fit, error: Exception) -> Fit:
     return replace(fit, status="failed", reason=reason, traceback=traceback.format_exc())
 
 
-def _whole(p: FloatArray) -> FloatArray:
-    """Copy predictions; those that a mask hides are missing."""
-    return np.array(np.ma.filled(p, np.nan))
-
-
-def _check_probabilities(
+def _probabilities(
     what: str, p: FloatArray, shape: tuple[int, ...], task: Task, fold: Fold, rows: IntArray
-) -> None:
-    """Raise `FitError` unless there is a probability for each of `rows`."""
-    where = f"user {task.reviews.user}, fold {fold.number}"
+) -> FloatArray:
+    """Copy predictions, those that a mask hides as missing; raise `FitError` if they are none."""
+    p, where = np.array(np.ma.filled(p, np.nan)), f"user {task.reviews.user}, fold {fold.number}"
     if p.shape != shape:
         raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}")
     if p.dtype not in (np.float32, np.float64):
@@ -367,3 +350,4 @@ def _check_probabilities(
             f"{where}: {outside.sum()} of {p.size} {what} are no probabilities, "
             f"the first {p[first]} at review {row + 1} of the log"
         )
+    return p

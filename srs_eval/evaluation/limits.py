@@ -44,39 +44,31 @@ def patience(timeout: float | None) -> float:
 def time_limit(seconds: float | None) -> Iterator[None]:
     """Raise `FitTimeoutError` where the body takes longer; no limit if None.
 
-    Compiled code is not interrupted: the exception is raised when it returns. A process in which
-    it does not return is ended by its parent, see `patience`.
+    Compiled code is not interrupted, nor is any code where there is no timer: the exception is
+    raised when it returns. A process in which it does not return is ended by its parent, see
+    `patience`.
     """
-    began = time.monotonic()
-    try:
-        with _alarm(seconds):
-            yield
-        if seconds is not None and time.monotonic() - began > seconds:
-            raise FitTimeoutError
-    except FitTimeoutError:
-        _spoiled.set()
-        raise
-
-
-@contextmanager
-def _alarm(seconds: float | None) -> Iterator[None]:
-    """Raise `FitTimeoutError` after some seconds, where a timer exists and reaches this thread."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if seconds is None or not is_main or not hasattr(signal, "setitimer"):
+    if seconds is None:
         yield
         return
-
-    is_over = False
+    is_over, began = False, time.monotonic()
+    is_main = threading.current_thread() is threading.main_thread()
+    has_timer = is_main and hasattr(signal, "setitimer")
 
     def ring(_number: int, _frame: object) -> None:
         if not is_over:
+            _spoiled.set()
             raise FitTimeoutError
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, ring) if has_timer else None
     try:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        if has_timer:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
+        if time.monotonic() - began > seconds:
+            ring(0, None)
     finally:
         is_over = True  # first: an alarm that rings here must not leave its handler behind
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        if has_timer:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)

@@ -51,7 +51,7 @@ class RecordedRows(AroundAnother):
             listed = f"{', '.join(unknown)}; recorded are {', '.join(names)}"
             raise ConfigError(f"protocol.columns: there is no column {listed}")
         columns = [names.index(name) for name in self._columns() or names]
-        has: BoolArray = np.isfinite(recorded[:, columns]).all(axis=1)
+        has: BoolArray = np.isfinite(recorded[:, columns]).sum(axis=1) == len(columns)
         scored = np.unique(np.concatenate([fold.test for fold in task.folds]))
         dropped = {**task.dropped, _MISSING: int(np.count_nonzero(~has[scored]))}
         folds = [replace(fold, test=fold.test[has[fold.test]]) for fold in task.folds]

@@ -16,20 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import Algorithm, FittingInSteps, MemoryModel, has_curve
+from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, has_curve
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews, columns_of
 from srs_eval.errors import FitSkipped
-from srs_eval.evaluation.checks.lookahead import blind, spread
-from srs_eval.evaluation.checks.perturb import (
-    other_answers,
-    other_future,
-    other_times,
-    under_new_name,
-)
+from srs_eval.evaluation.checks import perturb
 from srs_eval.evaluation.checks.trial import Pair, Pairs, Trial, honesty_check
 
 _NEW_CARDS = 10**6  # How far new cards are moved from known ones
-_STEPS, _ROWS = 4, 15  # Steps of a fit that are looked at closely, and rows of each
 _LONG, _LAPSE_EVERY = 5000, 9
 # Rows at the ends of a long history that are predicted, and how many are learned from.
 _FIRST, _LAST, _FEW = 20, 3, 2
@@ -38,7 +31,6 @@ _FITTED_ON_TEST = (
     "moved when the reviews after the last training row were changed before the fit: look for "
     "statistics over all of `reviews`"
 )
-_OTHER_STEPS = "differs from that of `fit` after the last step of `fit_in_steps`"
 # A subprocess, so that a script which checks an algorithm needs no `if __name__ == "__main__"`.
 _ELSEWHERE = "from srs_eval.evaluation.checks.contract import predict_here; predict_here()"
 _NO_MODULE = 65
@@ -52,7 +44,7 @@ def check_predictions(trial: Trial) -> Pairs:
     what it is given. Nothing is certain: keep a little distance from 0 and 1.
     """
     log, rows, known = trial.reviews, trial.fold.test, trial.known()
-    elapsed = other_times(log, rows, trial.rng)
+    elapsed = perturb.other_times(log, rows, trial.rng)
     arrays = {"rows of fit": trial.fold.train, "rows of predict": rows, "elapsed": elapsed}
     for method, each in (("fit", known), ("predict", log)):
         arrays |= {f"reviews.{name} of {method}": x for name, x in columns_of(each).items()}
@@ -79,28 +71,24 @@ def check_fit_ignores_test_rows(trial: Trial) -> Pairs:
     """Check that what is learned does not depend on anything after the last training row.
 
     For the fit, two futures with opposite outcomes, times and cards take its place, and it is cut
-    off. What is learned by ``refit`` and in the steps of ``fit_in_steps`` is checked too.
+    off. What is learned by ``refit`` and in the first step of ``fit_in_steps`` is checked too.
     """
-    log, rows, begin = trial.reviews, trial.fold.train, int(trial.fold.train[-1]) + 1
+    log, begin = trial.reviews, int(trial.fold.train[-1]) + 1
     rng = np.random.default_rng(begin)
     # About as many right as wrong, so that what moves all predictions alike takes no side; but
     # not as many, so that a mean differs.
     recalled = rng.random(len(log) - begin) < 0.5
     recalled[:1] ^= 2 * recalled.sum() == len(recalled)
     sides = np.where(recalled[trial.fold.test - begin], -1, 1)
-    hard = other_future(log, recalled, begin=begin, hard=True, rng=rng)
-    easy = other_future(log, ~recalled, begin=begin, hard=False, rng=rng)
+    hard = perturb.other_future(log, recalled, rng, hard=True)
+    easy = perturb.other_future(log, ~recalled, rng, hard=False)
     for learn in trial.ways_to_learn():
         p, other, cut = (
-            trial.predicted(learn(each)) for each in (hard, easy, under_new_name(trial.known()))
+            trial.predicted(learn(each))
+            for each in (hard, easy, perturb.under_new_name(trial.known()))
         )
         yield Pair(p, other, _FITTED_ON_TEST, sides=sides)
         yield Pair(p, cut, _FITTED_ON_TEST)
-    if isinstance(trial.algorithm, FittingInSteps):
-        steps = (trial.algorithm.fit_in_steps(each, rows, trial.rng) for each in (hard, easy))
-        for models in zip(*steps, strict=True):
-            p, other = (trial.predicted(model) for model in models)
-            yield Pair(p, other, _FITTED_ON_TEST, sides=sides)
 
 
 @honesty_check
@@ -108,12 +96,13 @@ def check_repetition(trial: Trial) -> Pairs:
     """Check that the same model predicts the same, and the same seed gives the same model.
 
     The training rows are learned from twice, then the whole log, then the training rows again, all
-    under one name, as by jobs after each other: a fit leaves nothing behind for another. The test
-    rows have random cards and outcomes, so that nothing kept from other checks stands in for them.
+    under one name, as by jobs after each other: a fit leaves nothing behind for another. The last
+    step of ``fit_in_steps`` is the fit. The test rows have random cards and outcomes, so that
+    nothing kept from other checks stands in for them.
     """
     rng, fold = np.random.default_rng(secrets.randbits(64)), trial.fold
     later = np.arange(int(fold.train[-1]) + 1, len(trial.reviews))
-    log = other_answers(trial.reviews, later, rng.random(len(later)) < 0.7, rng)
+    log = perturb.other_answers(trial.reviews, later, rng.random(len(later)) < 0.7, rng)
     trial = replace(trial, reviews=replace(log, card=log.card + rng.integers(_NEW_CARDS)))
     everything = replace(trial, fold=replace(fold, train=np.r_[fold.train, fold.test]))
     for learn, learn_all in zip(trial.ways_to_learn(), everything.ways_to_learn(), strict=True):
@@ -126,25 +115,11 @@ def check_repetition(trial: Trial) -> Pairs:
         trial.predicted(learn_all(trial.reviews))
         after = "differs after a fit to more of the same log: keep what was learned in the model"
         yield Pair(first, trial.predicted(learn(trial.known())), after, room=0)
-
-
-@honesty_check
-def check_last_step_is_the_fit(trial: Trial) -> Pairs:
-    """Check that `fit_in_steps` yields models, and ends with exactly the one that `fit` returns.
-
-    The models of the steps are asked for predictions on the way, as a search does; none may know
-    its outcomes or the future. Algorithms without `fit_in_steps` pass.
-    """
-    if isinstance(trial.algorithm, FittingInSteps):
-        models = trial.algorithm.fit_in_steps(trial.known(), trial.fold.train, trial.rng)
-        steps, model = [(step, trial.predicted(step)) for step in models], trial.fit()
-        yield Pair(trial.predicted(model), steps[-1][1], _OTHER_STEPS, room=0)
-        if not np.array_equal(model.parameters, steps[-1][0].parameters, equal_nan=True):
-            raise trial.failure(f"what it has learned {_OTHER_STEPS}")
-        for step, p in steps:
-            yield Pair(p, trial.predicted(step), "differs after later steps: learn in a copy")
-        for nth in spread(len(steps), _STEPS):
-            yield from blind(trial, steps[nth][0], _ROWS)
+    if steps := trial.steps():
+        after = "differs from that of `fit` after the last step of `fit_in_steps`"
+        yield Pair(trial.predicted(trial.fit()), trial.predicted(steps[-1]), after, room=0)
+        if not np.array_equal(trial.fit().parameters, steps[-1].parameters, equal_nan=True):
+            raise trial.failure(f"what it has learned {after}")
 
 
 @honesty_check
@@ -219,7 +194,7 @@ def _extreme_log(reviews: Reviews) -> Reviews:
         elapsed_seconds=np.where(first, -1.0, 86400.0),
         state=np.where(first, 0, 2),
     )
-    return under_new_name(log)
+    return perturb.under_new_name(log)
 
 
 @honesty_check
@@ -258,7 +233,7 @@ def predict_here() -> None:
         sys.exit(_NO_MODULE)
     model, log, row = trial.fit(), trial.reviews, int(trial.fold.train[-1])
     later, rng = np.arange(row + 1, len(log)), np.random.default_rng(row)
-    trial.predicted(model, other_answers(log, later, ~log.recalled[later], rng))
+    trial.predicted(model, perturb.other_answers(log, later, ~log.recalled[later], rng))
     sys.stdout.write("\n" + json.dumps(trial.predicted(model).tolist()))
 
 

@@ -11,18 +11,12 @@ import numpy as np
 from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, has_curve, when_of
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
-from srs_eval.evaluation.checks.perturb import (
-    cut_after,
-    other_answers,
-    other_future,
-    other_times,
-    twice,
-    under_new_name,
-)
+from srs_eval.evaluation.checks import perturb
 from srs_eval.evaluation.checks.trial import CheckFailed, Pair, Pairs, Trial, honesty_check, run
 
 _ROWS, _FURTHER_ON = 200, 8  # Rows that are tried, and those in a log that is twice as long
 _ALONE = 3  # One row in so many has its answer changed alone, and is the last of its log
+_STEPS = 4  # Steps of a fit that are tried, with few rows
 _CURVES = 4  # Rows whose curves are asked for at once
 # Of a quick check: rows, seconds after which no other takes its turn, and what no rounding moves
 _FEW, _SECONDS, _PLAINLY = 12, 10.0, 1e-4
@@ -50,22 +44,28 @@ def check_blind_to_the_future(trial: Trial) -> Pairs:
     one row in three the answer at t alone is changed, with the time it took, and all that comes
     later is cut off. No prediction at t or before may move by more than rounding, which is 1e-12,
     and 1e-6 of float32; and what rounding there is may not take the side of the outcome at t, or
-    of the better future, row after row. Some rows are asked for alone, some with many others.
+    of the better future, row after row. Some rows are asked for alone, some with many others. Of
+    a fit in steps, the models of some steps are asked too: a search drops trials by them.
     """
-    yield from blind(trial, trial.fit(), _ROWS)
+    yield from _blind(trial, trial.fit(), _ROWS)
+    steps = trial.steps()
+    for nth in _spread(len(steps), _STEPS):
+        yield from _blind(trial, steps[nth], _FEW)
 
 
-def blind(trial: Trial, model: MemoryModel, most: int) -> Pairs:
+def _blind(trial: Trial, model: MemoryModel, most: int) -> Pairs:
     """Change the outcome and the future of some rows, and of a few in a log twice as long."""
     test = trial.fold.test + len(trial.reviews)
-    longer = replace(trial, fold=replace(trial.fold, test=test), reviews=twice(trial.reviews))
+    longer = replace(
+        trial, fold=replace(trial.fold, test=test), reviews=perturb.twice(trial.reviews)
+    )
     for each, count in ((trial, most), (longer, min(most, _FURTHER_ON))):
         before = each.predicted(model)
-        for nth, last in enumerate(spread(len(test), count)):
+        for nth, last in enumerate(_spread(len(test), count)):
             yield from _other_futures(each, model, before[: last + 1], nth)
 
 
-def spread(n: int, most: int) -> IntArray:
+def _spread(n: int, most: int) -> IntArray:
     """Return up to `most` positions below n, evenly spaced."""
     return np.linspace(0, n - 1, min(n, most), dtype=np.int64)
 
@@ -76,19 +76,17 @@ def _other_futures(trial: Trial, model: MemoryModel, before: FloatArray, nth: in
     seen = test[: len(before)]
     row = int(seen[-1])
     rng = np.random.default_rng(row)
-    futures = [
-        other_future(
-            log, np.full(len(log) - row, is_good), begin=row + 1, hard=not is_good, rng=rng
-        )
-        for is_good in (False, True)
-    ]
+    outcomes = (np.full(len(log) - row, is_good) for is_good in (False, True))
+    futures = [perturb.other_future(log, each, rng, hard=not each[0]) for each in outcomes]
     # Rows to be predicted together with this one: none, a few, or many.
     rows = test[(rng.random(len(test)) < rng.random() ** 3) | (test == row)]
     yield from _in_both(trial, model, futures, rows, rows[rows <= row], _PEEKS)
     if nth % _ALONE == 0:
-        other = other_answers(log, seen[-1:], ~log.recalled[seen[-1:]], rng)
+        other = perturb.other_answers(log, seen[-1:], ~log.recalled[seen[-1:]], rng)
         better = np.where(seen == row, -1 if log.recalled[row] else 1, 0)
-        alone, after = (trial.predicted(model, cut_after(x, row), seen) for x in (log, other))
+        alone, after = (
+            trial.predicted(model, perturb.cut_after(x, row), seen) for x in (log, other)
+        )
         yield Pair(before, alone, _PEEKS, seen)
         yield Pair(alone, after, _KNOWS_ITS_ANSWER, seen, better)
         after = trial.predicted(model, other)[: len(seen)]
@@ -109,7 +107,7 @@ def _in_both(
     yield Pair(bad, good, advice, same, same == same[-1])
     if has_curve(model):
         few = same[-_CURVES:]
-        elapsed = other_times(futures[0], few, np.random.default_rng(few[-1]))
+        elapsed = perturb.other_times(futures[0], few, np.random.default_rng(few[-1]))
         bad, good = (np.array(model.predict_at(future, few, elapsed)) for future in futures)
         of_times = np.broadcast_to(few[:, None], elapsed.shape)
         yield Pair(bad, good, f"by predict_at {advice}", of_times, of_times == few[-1])
@@ -127,7 +125,7 @@ def check_time_of_prediction(trial: Trial) -> Pairs:
     the same side row after row. Algorithms that predict ``at_review`` pass.
     """
     model = trial.fit()
-    for last in spread(len(trial.fold.test), _ROWS):
+    for last in _spread(len(trial.fold.test), _ROWS):
         yield from _late_answers(trial, model, last)
 
 
@@ -143,12 +141,12 @@ def _late_answers(trial: Trial, model: MemoryModel, last: int) -> Pairs:
         _TOO_LATE.format(when=when_of(trial.algorithm)),
     )
     futures = [
-        other_answers(log, late, np.full(len(late), is_good), rng, slowly=not is_good)
+        perturb.other_answers(log, late, np.full(len(late), is_good), rng, slowly=not is_good)
         for is_good in (False, True)
     ]
     yield from _in_both(trial, model, futures, seen, row, advice)
     rest = np.setdiff1d(np.arange(row[0] + 1), late)
-    others_gone = under_new_name(replace(log.take(rest), row=np.arange(len(rest))))
+    others_gone = perturb.under_new_name(replace(log.take(rest), row=np.arange(len(rest))))
     alone = trial.predicted(model, others_gone, np.flatnonzero(np.isin(rest, seen)))[-1:]
     yield Pair(trial.predicted(model, futures[0], seen)[-1:], alone, advice, row)
 
@@ -177,10 +175,9 @@ def check_quickly(algorithm: Algorithm) -> None:
     """
     try:
         run(_quickly, deepcopy(algorithm))
-    except CheckFailed:
-        raise
-    except Exception:  # noqa: BLE001 - a plug-in can raise anything; its run will report it
-        return
+    except Exception as error:  # a plug-in can raise anything; its run will report it
+        if isinstance(error, CheckFailed):
+            raise
 
 
 def _quickly(trial: Trial) -> Pairs:
@@ -188,7 +185,7 @@ def _quickly(trial: Trial) -> Pairs:
     before, again = (trial.predicted(model) for _ in range(2))
     if not np.allclose(before, again, rtol=0, atol=_PLAINLY / 10):
         return  # it draws random numbers, and may move by more
-    for nth, last in enumerate(spread(len(before), _FEW)):
+    for nth, last in enumerate(_spread(len(before), _FEW)):
         futures = _other_futures(trial, model, before[: last + 1], nth)
         for pair in (*futures, *_late_answers(trial, model, last)):
             yield replace(pair, room=_PLAINLY, sides=None)

@@ -62,18 +62,18 @@ def other_answers(
 
 
 def other_future(
-    reviews: Reviews, recalled: BoolArray, *, begin: int, hard: bool, rng: np.random.Generator
+    reviews: Reviews, recalled: BoolArray, rng: np.random.Generator, *, hard: bool
 ) -> Reviews:
     """Return the log of a new user with another future; a hard one differs from an easy one.
 
-    `recalled` are the outcomes of the last reviews. From the row `begin` on other cards are
+    `recalled` are the outcomes of the last reviews. After the first of them other cards are
     asked for on other days, as their columns then say: in a hard future the card before it again
     and again, otherwise never, and later. Cards are taken from those that were seen before, so that
     no row becomes the first of a card.
     """
     answers = np.arange(len(reviews) - len(recalled), len(reviews))
     reviews = other_answers(reviews, answers, recalled, rng, slowly=hard)
-    after = np.arange(begin, len(reviews))
+    after, begin = answers[1:], int(answers[0]) + 1
     if not len(after):
         return reviews
     columns = columns_of(reviews)  # which are copies already

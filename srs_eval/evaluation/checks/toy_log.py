@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from srs_eval.data.cards import earlier_on_card
-from srs_eval.data.reviews import FloatArray, IntArray, Reviews
+from srs_eval.data.reviews import Reviews
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.protocol.task import Fold, Task
 
@@ -63,9 +63,9 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
             truth[nth] = 0.01 + 0.98 * np.exp(-0.2 * gap[nth] / stability)
         recalled[nth] = rng.random(cards) < truth[nth]
         stability = np.where(recalled[nth], stability * 1.8, np.maximum(stability * 0.4, 0.5))
-    begins = 2 * rng.integers(0, _FIRST_DAYS // 2, cards)
-    begins[::4] += 2 * _FIRST_DAYS  # new cards come as long as others are tested
-    day = begins[leader] + np.cumsum(gap, axis=0)
+    first_day = 2 * rng.integers(0, _FIRST_DAYS // 2, cards)
+    first_day[::4] += 2 * _FIRST_DAYS  # new cards come as long as others are tested
+    day = first_day[leader] + np.cumsum(gap, axis=0)
     position, card = np.indices(shape)
     new = position == 0
     # In one sitting cards that are due come before new ones, and those before second looks.
@@ -73,8 +73,14 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
     first, card = new.ravel()[in_time], card.ravel()[in_time]
     passes = rng.choice([2, 3, 4], len(card), p=[0.15, 0.7, 0.15])
     duration_ms = rng.integers(1000, 20000, len(card)).astype(np.float64)
+    # One session a day, one review after the other. The clock is consistent, so that answer times
+    # can be recovered by adding up its readings.
+    took = np.cumsum(duration_ms / 1000 + rng.uniform(0, 2, len(card)))
+    _, begins, sitting = np.unique(day.ravel()[in_time], return_index=True, return_inverse=True)
+    since_begin = took - np.r_[0.0, took][begins][sitting]
+    hour = rng.uniform(6, 22, len(begins))[sitting]
     answered = np.empty(shape)
-    answered.ravel()[in_time] = _clock(rng, day.ravel()[in_time], duration_ms)
+    answered.ravel()[in_time] = day.ravel()[in_time] * 86400 + hour * 3600 + since_begin
     seconds = np.diff(answered, axis=0, prepend=0.0)
     return reviews_from_columns(
         user="trial",
@@ -92,17 +98,3 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
         template=card % 4,
         note=card // 2,
     )
-
-
-def _clock(rng: np.random.Generator, day: IntArray, duration_ms: FloatArray) -> FloatArray:
-    """Return when each review is answered, in seconds: one session a day, one after the other.
-
-    The clock is consistent, so that answer times can be recovered by adding up its readings.
-    """
-    took = np.cumsum(duration_ms / 1000 + rng.uniform(0, 2, len(day)))
-    _, begins, sitting = np.unique(day, return_index=True, return_inverse=True)
-    since_begin = took - np.r_[0.0, took][begins][sitting]
-    seconds: FloatArray = (
-        day * 86400 + rng.uniform(6, 22, len(begins))[sitting] * 3600 + since_begin
-    )
-    return seconds

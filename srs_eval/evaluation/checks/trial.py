@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, WarmStarting
+from srs_eval.algorithms.algorithm import Algorithm, FittingInSteps, MemoryModel, WarmStarting
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 from srs_eval.errors import FitSkipped, SrsEvalError
 from srs_eval.evaluation.checks.perturb import cut_after, under_new_name
@@ -26,8 +26,6 @@ _SEED, _SEEDS = 20240229, 1000
 # algorithms that ship here, all in double precision, no prediction moves by more than 2e-13.
 _DOUBLE, _SINGLE = 1e-12, 1e-6
 _SIGNIFICANCE = 1e-4
-
-Learn = Callable[[Reviews], MemoryModel]
 
 
 class CheckFailed(SrsEvalError):
@@ -78,13 +76,22 @@ class Trial:
         reviews = self.known(rows) if reviews is None else reviews
         return self.algorithm.fit(reviews, self.fold.train if rows is None else rows, self.rng)
 
-    def ways_to_learn(self) -> list[Learn]:
-        """Fit, and where there is a `refit`, that from a fit of half of the training rows."""
+    def ways_to_learn(self) -> list[Callable[[Reviews], MemoryModel]]:
+        """Fit; start from a fit of half of the training rows; and take the first step of a fit."""
         algorithm, rows = self.algorithm, self.fold.train
-        if not isinstance(algorithm, WarmStarting):
-            return [self.fit]
-        previous = self.fit(rows=rows[: (len(rows) + 1) // 2])
-        return [self.fit, lambda log: algorithm.refit(log, rows, self.rng, previous)]
+        ways: list[Callable[[Reviews], MemoryModel]] = [self.fit]
+        if isinstance(algorithm, WarmStarting):
+            previous = self.fit(rows=rows[: (len(rows) + 1) // 2])
+            ways.append(lambda log: algorithm.refit(log, rows, self.rng, previous))
+        if isinstance(algorithm, FittingInSteps):
+            ways.append(lambda log: next(iter(algorithm.fit_in_steps(log, rows, self.rng))))
+        return ways
+
+    def steps(self) -> list[MemoryModel]:
+        """Return the models of a fit in steps; none where there is no such fit."""
+        if not isinstance(self.algorithm, FittingInSteps):
+            return []
+        return list(self.algorithm.fit_in_steps(self.known(), self.fold.train, self.rng))
 
     def predicted(
         self, model: MemoryModel, reviews: Reviews | None = None, rows: IntArray | None = None
