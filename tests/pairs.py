@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from srs_eval.metrics.predictions import predictions_of
 from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import threshold_rows
-from srs_eval.metrics.validate import predictions_of
 
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 0.9]), st.integers(0, 20).map(lambda k: k / 20)

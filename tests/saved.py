@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.evaluation.scoring import score_user
-from srs_eval.metrics.pooled import user_sums
+from srs_eval.metrics.bootstrap import user_sums
 from srs_eval.metrics.predictions import Curves, concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.checkpoint import Checkpoint

@@ -23,12 +23,11 @@ from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import summarise_users
-from srs_eval.metrics.bootstrap import single_user_intervals
-from srs_eval.metrics.means import mean_of_users
+from srs_eval.metrics.bootstrap import cluster_intervals
+from srs_eval.metrics.means import clipped, mean_of_users
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import Curves, concatenate, rows_fingerprint, select
 from srs_eval.metrics.score import score
-from srs_eval.metrics.summary import clipped
 from srs_eval.metrics.tally import Tally
 from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -86,7 +85,7 @@ def test_each_user_is_scored_and_the_summary_follows_from_the_scores(scored):
     def together():
         raise AssertionError("not needed")
 
-    found = summarise_users(result.by_user, Panel(PANEL.metrics, pooled=False), together).metrics
+    found = summarise_users(result.by_user, Panel([*PANEL], pooled=False), together).metrics
     for name, summary in result.facts.metrics.items():
         if name in ("log_loss", "brier"):  # means over reviews follow from the users' scores
             assert found[name].pooled == pytest.approx(summary.pooled, rel=1e-12)
@@ -125,7 +124,7 @@ def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altoget
     assert result.by_user.users == (1,)
     assert statuses(result) == {"ok": 5, "skipped": 1}
     assert result.facts.interval_over == "cards and days"
-    expected = single_user_intervals(PANEL, evaluations[0].predictions)
+    expected = cluster_intervals(PANEL, evaluations[0].predictions)
     for name, summary in result.facts.metrics.items():
         assert (summary.lo, summary.hi) == expected[name]
         assert summary.mean_users == summary.mean_reviews == summary.pooled
@@ -191,6 +190,11 @@ def test_a_model_may_do_what_it_likes_with_its_own_memory(kind, protocol, logs_o
 
 def sorts_predictions(predictions):
     predictions.p.sort()
+    return predictions.p[0]
+
+
+def first(predictions):
+    return predictions.p[0]
 
 
 def sorts_tally(tally: Tally):
@@ -199,9 +203,10 @@ def sorts_tally(tally: Tally):
 
 def test_a_metric_cannot_change_what_others_are_computed_from():
     p = np.array([0.9, 0.2, 0.6])
-    for metric in (sorts_predictions, sorts_tally):
-        with pytest.raises(ValueError, match="read-only"):
-            score(p, [1, 0, 1], panel=Panel([metric]))
+    with pytest.raises(ValueError, match="read-only"):
+        score(p, [1, 0, 1], panel=Panel([sorts_tally]))
+    scores = score(p, [1, 0, 1], panel=Panel([sorts_predictions, first]), resamples=0)
+    assert scores == {"n": 3, "sorts_predictions": 0.2, "first": 0.9}  # each has its own
     assert p.tolist() == [0.9, 0.2, 0.6]
     p.sort()  # the caller's array is as writable as it was
 

@@ -33,11 +33,10 @@ from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import ScoredUser, Scores, score_user, summarise_users
 from srs_eval.fitting import FittedModels, fit
 from srs_eval.inputs import source
-from srs_eval.metrics.means import Estimate, clustered_mean
+from srs_eval.metrics.means import Estimate, MetricSummary, clustered_mean
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import Predictions, select
 from srs_eval.metrics.scores import log_loss, normalized_entropy
-from srs_eval.metrics.summary import MetricSummary
 from srs_eval.metrics.tally import log_losses
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.task import Task

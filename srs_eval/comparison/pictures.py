@@ -24,7 +24,7 @@ from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.words import number, signed
 from srs_eval.data.reviews import User
-from srs_eval.metrics.pooled import FineCounts, fine_counts
+from srs_eval.metrics.bootstrap import FineCounts, fine_counts
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.tally import Tally
 from srs_eval.plots.style import short_name
@@ -127,7 +127,7 @@ def _tally(entry: Entry, users: Sequence[User]) -> Tally | None:
     for user in users:
         if (predictions := entry.run.predictions(user, curves=False)) is not None:
             part = Tally.of(predictions)
-            counts.add(*fine_counts(part, ()), part.precision)
+            counts.add(*fine_counts(part, ()))
     return counts.tally()
 
 

@@ -23,19 +23,21 @@ from srs_eval.data.reviews import (
     IntArray,
     User,
 )
-from srs_eval.metrics.bootstrap import single_user_intervals
+from srs_eval.metrics.bootstrap import cluster_intervals
 from srs_eval.metrics.means import (
     Estimate,
+    MetricSummary,
     Weighting,
+    clipped,
     clustered_mean,
     effective_users,
     mean_of_users,
+    summarise,
     user_weights,
 )
 from srs_eval.metrics.metric import UNBOUNDED, Better
 from srs_eval.metrics.panel import HEADLINE, Panel, bias_at_retention, default_panel
 from srs_eval.metrics.predictions import Predictions
-from srs_eval.metrics.summary import MetricSummary, clipped, summarise
 from srs_eval.runs.summary import EXCEPTIONS, FEWEST_OF_A_KIND, FEWEST_REVIEWS, Coverage
 
 AVERAGES = ("avg", "avg_smoothed")  # What knowing nothing about a card gives
@@ -254,7 +256,7 @@ class Standings:
         panel = [metric for metric in default_panel() if metric.name == self.metric]
         if reviews is None or not panel:
             return math.nan, math.nan
-        return single_user_intervals(Panel(panel), reviews)[self.metric]
+        return cluster_intervals(Panel(panel), reviews)[self.metric]
 
     @cached_property
     def _every_score(self) -> FloatArray:

@@ -20,7 +20,7 @@ from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.bootstrap import sample_of
 from srs_eval.metrics.means import mean_of_users, ratio_of_sums
 from srs_eval.metrics.predictions import Predictions
-from srs_eval.metrics.universal import um_plus
+from srs_eval.metrics.scores import um_plus
 
 # Users whose predictions are read at most
 READ = 10_000

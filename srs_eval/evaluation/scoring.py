@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from srs_eval.data.reviews import IntArray, User
 from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
-from srs_eval.metrics.bootstrap import GROUPS, single_user_intervals
+from srs_eval.metrics.bootstrap import PooledSums, cluster_intervals, pool
+from srs_eval.metrics.means import MetricSummary, summarise
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.predictions import Predictions, rows_fingerprint
-from srs_eval.metrics.summary import MetricSummary, summarise
 from srs_eval.metrics.threshold import threshold_rows
 
 OfUsers = Callable[[], Iterable[Predictions]]
@@ -74,8 +73,7 @@ class OverUsers:
 
     scores: Scores
     metrics: Mapping[str, MetricSummary]  # The panel over the users without a missing fold
-    # What the intervals are over: ``users``, or ``cards and days`` of a single user. It also says
-    # where pooled scores are over groups of users
+    # What the intervals are over: ``users``, or ``cards and days`` of a single user
     interval_over: str
     # Confusion counts and rates at each threshold, over all reviews: see `threshold_rows`. Empty
     # where nothing is pooled
@@ -128,12 +126,10 @@ def summarise_users(
         # Of what is left of several users, cards and days are not resampled: it would look more
         # certain than the failure of the others allows.
         if len(complete) == 1:
-            over, of_single_user = "cards and days", single_user_intervals(panel, user)
+            over, of_single_user = "cards and days", cluster_intervals(panel, user)
     elif panel.pooled and len(values):
         pooled = pool(sums() if sums else PooledSums(panel, of_users()))
         score, intervals, thresholds = pooled.scores, pooled.intervals, pooled.thresholds
-        if pooled.are_grouped:
-            over = f"users (of pooled scores: {GROUPS:,} groups of users)"
     elif len(values):
         means = zip(panel, reviews @ values / reviews.sum(), strict=True)
         score = {metric.name: float(mean) for metric, mean in means if metric.is_mean}

@@ -13,9 +13,9 @@ from srs_eval.comparison.published import known_when
 from srs_eval.comparison.words import one_line
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, ScoreError
+from srs_eval.metrics.means import summarise
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.score import score
-from srs_eval.metrics.summary import summarise
 from srs_eval.runs.summary import Summary
 
 # What RMSE(bins) groups reviews by, as further lists of a line.

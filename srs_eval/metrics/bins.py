@@ -8,7 +8,6 @@ number uses, and that of the wiki page that describes the metric.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -36,41 +35,34 @@ class Scale:
     def codes(self, values: ArrayLike) -> IntArray:
         """Return the rank of each rounded value among the distinct rounded values."""
         values = np.asarray(values)
+        starts, code, small = _tables(self)
         # Most are small whole numbers: looking them up is ten times faster than searching.
         if values.size and values.max() < LOOKED_UP:
-            whole = values.astype(
-                np.int32 if values.dtype.kind == "f" else values.dtype, copy=False
-            )
+            whole = values.astype(np.int32, copy=False) if values.dtype.kind == "f" else values
             if whole is values or (whole == values).all():
-                return np.asarray(_small_codes(self)[whole])
-        return _searched(self, values)
+                return np.asarray(small[whole])
+        after = np.searchsorted(starts, np.maximum(values, SHORTEST_INTERVAL), "right")
+        return np.asarray(code[after - 1])
 
     @property
     def count(self) -> int:
         """Number of different rounded values."""
-        return int(_code_table(self)[1].max()) + 1
+        return int(_tables(self)[1].max()) + 1
 
 
 @lru_cache
-def _code_table(scale: Scale) -> tuple[FloatArray, IntArray]:
-    """Where each power of the base starts, and the rank of what it is rounded to."""
+def _tables(scale: Scale) -> tuple[FloatArray, IntArray, IntArray]:
+    """Where each power of the base starts, the rank of what it is rounded to, and small codes.
+
+    Small codes are those of the whole numbers below `LOOKED_UP`.
+    """
     lowest = math.floor(math.log(SHORTEST_INTERVAL, scale.base))
     highest = math.ceil(math.log(LARGEST, scale.base))
     powers = [scale.base**exponent for exponent in range(lowest, highest + 1)]
     rounded = [round(scale.factor * power, scale.decimals) for power in powers]
-    return np.array(powers), np.unique(rounded, return_inverse=True)[1]
-
-
-def _searched(scale: Scale, values: FloatArray | IntArray) -> IntArray:
-    starts, code = _code_table(scale)
-    after = np.searchsorted(starts, np.maximum(values, SHORTEST_INTERVAL), side="right")
-    return np.asarray(code[after - 1])
-
-
-@lru_cache
-def _small_codes(scale: Scale) -> IntArray:
-    """Return the codes of the whole numbers below `LOOKED_UP`."""
-    return _searched(scale, np.arange(LOOKED_UP))
+    starts, code = np.array(powers), np.unique(rounded, return_inverse=True)[1]
+    whole = np.maximum(np.arange(LOOKED_UP), SHORTEST_INTERVAL)
+    return starts, code, code[np.searchsorted(starts, whole, "right") - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,49 +74,38 @@ class Bins:
     lapses: Scale
 
     @property
-    def cells(self) -> int:
-        """Number of bins."""
-        return self.interval.count * self.reviews.count * (self.lapses.count + 1)
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of different intervals, reviews and lapses; no lapse is a value of its own."""
+        return self.interval.count, self.reviews.count, self.lapses.count + 1
 
-    def cell(self, predictions: Predictions) -> IntArray:
-        """Bin of each review; the first one for all where a fact is not known."""
+    def columns(self, predictions: Predictions) -> tuple[IntArray, FloatArray]:
+        """Bin of each review [n]; and 1, prediction minus outcome, and variance [3, n].
+
+        Where a fact is not known, these are NaN, in the first bin.
+        """
+        p = predictions.p.astype(np.float64, copy=False)
         elapsed_days, nth_review = predictions.elapsed_days, predictions.nth_review
         lapses = predictions.lapses
         if elapsed_days is None or nth_review is None or lapses is None:
-            return np.zeros(len(predictions), np.int64)
-        cell = self.interval.codes(elapsed_days) * self.reviews.count
-        cell += self.reviews.codes(nth_review)
-        cell *= self.lapses.count + 1
-        cell += (1 + self.lapses.codes(lapses)) * (lapses > 0)
-        return cell
+            return np.zeros(len(p), np.int64), np.full((3, len(p)), math.nan)
+        codes = (
+            self.interval.codes(elapsed_days),
+            self.reviews.codes(nth_review),
+            (1 + self.lapses.codes(lapses)) * (lapses > 0),
+        )
+        values = np.stack([np.ones(len(p)), p - predictions.recalled, p * (1 - p)])
+        return np.asarray(np.ravel_multi_index(codes, self.shape)), values
+
+    def sums(self, predictions: Predictions, *, every: bool = False) -> FloatArray:
+        """Add up reviews, residuals and variances of bins that hold reviews, or of every bin."""
+        cell, columns = self.columns(predictions)
+        cells = math.prod(self.shape) if every else 0
+        sums: FloatArray = np.stack([np.bincount(cell, each, cells) for each in columns], axis=1)
+        return sums if every else sums[sums[:, 0] != 0]
 
 
 FSRS_OPTIMIZER = Bins(Scale(2.48, 3.62, 2), Scale(1.99, 1.89), Scale(1.65, 1.73))
 WIKI_2024 = Bins(Scale(2.48, 2.57, 2), Scale(1.52, 1.58), Scale(1.4, 1.48))
-
-
-def bin_columns(predictions: Predictions) -> Sequence[FloatArray]:
-    """1, prediction minus outcome, and variance of the outcome [n]; NaN if facts are unknown."""
-    p = predictions.p.astype(np.float64, copy=False)
-    if any(getattr(predictions, fact) is None for fact in ("elapsed_days", "nth_review", "lapses")):
-        return (np.full(len(p), math.nan),) * 3
-    return np.ones(len(p)), p - predictions.recalled, p * (1 - p)
-
-
-def bin_sums(bins: Bins, predictions: Predictions | None) -> FloatArray:
-    """Add up `bin_columns` in the bins that hold reviews [used, 3], in order of the bins."""
-    if predictions is None:
-        return np.full((1, 3), math.nan)
-    cell = bins.cell(predictions)
-    used = np.flatnonzero(np.bincount(cell))
-    return np.stack([np.bincount(cell, each)[used] for each in bin_columns(predictions)], axis=1)
-
-
-def every_bin(bins: Bins, predictions: Predictions) -> FloatArray:
-    """Add up `bin_columns` in all bins [cells, 3]."""
-    cell = bins.cell(predictions)
-    columns = bin_columns(predictions)
-    return np.stack([np.bincount(cell, column, bins.cells) for column in columns], axis=1)
 
 
 def mean_square(sums: FloatArray) -> float:

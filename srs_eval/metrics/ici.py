@@ -8,7 +8,7 @@ import numpy as np
 
 from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.metric import metric
-from srs_eval.metrics.tally import Tally
+from srs_eval.metrics.tally import COMPACT, Tally
 
 SPAN = 2 / 3
 # Windows hold all reviews where one prediction is that of so many: a window of two thirds would lie
@@ -41,7 +41,7 @@ def ici(tally: Tally) -> float:
     >>> round(ici(tally([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0])), 6)
     0.15
     """
-    cells = tally.compact.at_most(CELLS)
+    cells = tally.at_most(COMPACT).at_most(CELLS)
     return float(np.abs(lowess(cells) - cells.p) @ cells.count) / cells.n
 
 
@@ -54,13 +54,16 @@ def lowess(tally: Tally) -> FloatArray:
     x = tally.p - 0.5 * (tally.p[0] + tally.p[-1])
     count, recalled = tally.count, tally.recalled
     columns = np.stack([count, count * x, count * x * x, recalled, recalled * x], axis=1)
-    height = max(1, BLOCK // len(tally))
-    blocks = (slice(begin, begin + height) for begin in range(0, len(where), height))
-    sums = np.concatenate(
-        [_tricube(tally.p, where[rows], radius[rows]) @ columns for rows in blocks]
-    )
-    fits = _line_heights(sums, x[anchors])
-    fitted: FloatArray = np.interp(tally.p, where, fits)
+    height, sums = max(1, BLOCK // len(tally)), np.empty((len(where), 5))
+    for begin in range(0, len(where), height):
+        rows = slice(begin, begin + height)
+        sums[rows] = _tricube(tally.p, where[rows], radius[rows]) @ columns
+    # Heights of weighted least squares lines at the anchors.
+    total, first, second, hits, mixed = sums.T
+    centre, level = first / total, hits / total
+    spread, tilt = second / total - centre**2, mixed / total - centre * level
+    slope = np.divide(tilt, spread, out=np.zeros_like(tilt), where=spread >= 1e-12)
+    fitted: FloatArray = np.interp(tally.p, where, level + (x[anchors] - centre) * slope)
     return fitted
 
 
@@ -89,11 +92,11 @@ def _radii(tally: Tally, where: FloatArray) -> FloatArray:
     lowest, highest = p[:windows], p[end[:windows]]
     # Of those whose middle is below, the last is the nearest; of the others, the first.
     above = np.searchsorted(lowest + highest, 2 * where)
-    nearest = [np.maximum(above - 1, 0), np.minimum(above, windows - 1)]
-    radii: FloatArray = np.min(
-        [np.maximum(where - lowest[each], highest[each] - where) for each in nearest], axis=0
+    left, right = np.maximum(above - 1, 0), np.minimum(above, windows - 1)
+    return np.minimum(
+        np.maximum(where - lowest[left], highest[left] - where),
+        np.maximum(where - lowest[right], highest[right] - where),
     )
-    return radii
 
 
 def _tricube(p: FloatArray, where: FloatArray, radius: FloatArray) -> FloatArray:
@@ -103,15 +106,3 @@ def _tricube(p: FloatArray, where: FloatArray, radius: FloatArray) -> FloatArray
     distance = np.minimum(np.abs(where[:, None] - p) * scale[:, None], 1)
     rest = 1 - distance * distance * distance
     return np.asarray(rest * rest * rest)
-
-
-def _line_heights(sums: FloatArray, x: FloatArray) -> FloatArray:
-    """Heights of weighted least squares lines at x, from their sums [lines, 5]."""
-    total, first, second, recalled, mixed = sums.T
-    centre, level = first / total, recalled / total
-    spread = second / total - centre**2
-    tilt = mixed / total - centre * level
-    wide = spread >= 1e-12
-    slope = np.divide(tilt, spread, out=np.zeros_like(tilt), where=wide)
-    heights: FloatArray = level + (x - centre) * slope
-    return heights

@@ -8,8 +8,10 @@ Simulated coverage is in docs/intervals.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import numpy as np
@@ -18,12 +20,14 @@ from scipy.special import stdtr, stdtrit
 
 from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.significance import LEVEL, SignTest, sign_test
+from srs_eval.metrics.metric import UNBOUNDED
+from srs_eval.metrics.significance import LEVEL, SignTest
 
 Weighting = Literal["users", "reviews", "log_reviews"]
 
 # Differences smaller than this share of the scores are rounding.
 ROUNDING = 1e-12
+UNKNOWN = (math.nan, math.nan)
 # Below ENOUGH_USERS, intervals of a model that fails for a few users have too low a coverage.
 ENOUGH_USERS = 10
 # Below two users of equal weight, one user outweighs all others together.
@@ -202,12 +206,11 @@ def effective_users(weights: FloatArray) -> float:
     >>> effective_users(np.array([1.0, 1.0, 1.0])), effective_users(np.array([1.0, 0.0]))
     (3.0, 1.0)
     """
-    largest = weights.max(initial=0.0)
-    if largest <= 0:
+    total = float(weights.sum())
+    if total <= 0:
         return math.nan
-    # Squares of the shares cannot overflow, nor vanish.
-    shares = weights / largest
-    return float(shares.sum() ** 2 / (shares**2).sum())
+    shares = weights / total
+    return 1 / float(shares @ shares)
 
 
 def paired_mean(a: FloatArray, b: FloatArray, weights: FloatArray | None = None) -> Estimate:
@@ -221,11 +224,88 @@ def paired_mean(a: FloatArray, b: FloatArray, weights: FloatArray | None = None)
 
 
 def paired_signs(a: FloatArray, b: FloatArray) -> SignTest:
-    """Count the users for whom the first model has the lower loss, the higher, and the same."""
-    return sign_test(a - b, rounding=ROUNDING * _largest(a, b))
+    """Count the users for whom the first model has the lower loss, the higher, and the same.
+
+    >>> counts = paired_signs(np.zeros(8), np.full(8, 0.1))
+    >>> counts.better, counts.p_value
+    (8, 0.0078125)
+    """
+    difference, rounding = a - b, ROUNDING * _largest(a, b)
+    better = int(np.count_nonzero(-difference > rounding))
+    worse = int(np.count_nonzero(difference > rounding))
+    return SignTest(better, worse, int(np.count_nonzero(~np.isnan(difference))) - better - worse)
 
 
 def _largest(a: FloatArray, b: FloatArray) -> float:
     """Return the largest absolute score among users with scores of both models."""
     both = np.abs(np.where(np.isnan(a - b), 0.0, np.maximum(np.abs(a), np.abs(b))))
     return float(both.max(initial=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSummary:
+    """One metric over users."""
+
+    mean_users: float  # Mean over users, each counting the same: the typical user
+    # Mean over users weighted by their scored reviews: the typical review, where the metric is a
+    # mean over reviews
+    mean_reviews: float
+    pooled: float  # The metric of all users' predictions put together
+    # 99 % interval of `mean_users` (over cards and days, if there is one user), within the bounds
+    # of the metric; NaN where it cannot be computed
+    lo: float
+    hi: float
+    n_users: int  # Users with a defined score
+    # Effective sample size of `mean_reviews`: the number of equally large users with the same
+    # variance. It is small if a few users have most of the reviews
+    n_effective: float = math.nan
+    # 99 % interval of `pooled` from resampling users; NaN where it cannot be had
+    pooled_lo: float = math.nan
+    pooled_hi: float = math.nan
+
+
+def summarise(
+    names: Sequence[str],
+    scores: FloatArray,
+    n_reviews: IntArray,
+    pooled: Mapping[str, float],
+    *,
+    pooled_intervals: Mapping[str, tuple[float, float]] | None = None,
+    single_user: Mapping[str, tuple[float, float]] | None = None,
+    bounds: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+) -> dict[str, MetricSummary]:
+    """Summarise the scores of many users, each metric over the users it is defined for.
+
+    `scores` are [n_users, n_metrics], NaN where a metric is not defined for that user; `n_reviews`
+    are the scored reviews of each user. `pooled` has each metric on all predictions together, and
+    `pooled_intervals` their (lo, hi). `single_user` has the intervals if there is only one user:
+    see `cluster_intervals`. `bounds` are the range of each metric, without limits by default.
+
+    >>> scores = np.array([[0.3], [0.5]])
+    >>> row = summarise(["log_loss"], scores, np.array([300, 100]), {"log_loss": 0.35})
+    >>> round(row["log_loss"].mean_users, 6), round(row["log_loss"].mean_reviews, 6)
+    (0.4, 0.35)
+    """
+    summaries = {}
+    for name, column in zip(names, np.asarray(scores, np.float64).T, strict=True):
+        defined = ~np.isnan(column)
+        weight, values = n_reviews[defined].astype(np.float64), column[defined]
+        interval = (single_user or {}).get(name, UNKNOWN)
+        if len(column) > 1:
+            interval = clipped(mean_of_users(column).interval(), bounds.get(name, UNBOUNDED))
+        summaries[name] = MetricSummary(
+            float(values.mean()) if len(values) else math.nan,
+            float(values @ weight / weight.sum()) if weight.any() else math.nan,
+            float(pooled.get(name, math.nan)),
+            *interval,
+            len(values),
+            effective_users(weight),
+            *(pooled_intervals or {}).get(name, UNKNOWN),
+        )
+    return summaries
+
+
+def clipped(interval: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:
+    """Cut an interval of a mean off at the bounds of its metric; NaN stays NaN."""
+    lo, hi = np.clip(interval, *bounds).tolist()
+    return lo, hi

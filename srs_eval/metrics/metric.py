@@ -13,7 +13,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
@@ -25,7 +25,6 @@ Function = Callable[..., float]
 F = TypeVar("F", bound=Function)
 UNBOUNDED = (-math.inf, math.inf)
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_]+")
-_DECLARED = "_srs_eval_metric"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +57,11 @@ def metric(
     """
     if better not in get_args(Better):
         raise ConfigError(f"better is {better!r}, expected one of {', '.join(get_args(Better))}")
-    declared: dict[str, Any] = {"better": better, "bounds": bounds}
-    declared |= {"is_mean": is_mean, "has_interval": has_interval}
 
     def declare(function: F) -> F:
-        vars(function)[_DECLARED] = declared
+        vars(function)["declared"] = Metric(
+            function.__name__, function, better, bounds, is_mean, has_interval
+        )
         return function
 
     return declare
@@ -89,5 +88,5 @@ def as_metric(function: Any, name: str = "") -> Metric:
     except TypeError as error:
         raise ConfigError(f"metric {name}: {error}; expected a function of a tally") from None
     first = next(iter(signature.parameters.values())).annotation
-    declared = getattr(bare, _DECLARED, {})
-    return Metric(name, function, of_tally=first in (Tally, "Tally"), **declared)
+    declared = getattr(bare, "declared", Metric(name, function))
+    return replace(declared, name=name, function=function, of_tally=first in (Tally, "Tally"))

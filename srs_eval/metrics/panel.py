@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from copy import deepcopy
+from operator import attrgetter
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics import scores
 from srs_eval.metrics.ici import ici
 from srs_eval.metrics.metric import Function, Metric, as_metric
-from srs_eval.metrics.predictions import Predictions, read_only
+from srs_eval.metrics.predictions import Predictions, check_predictions
 from srs_eval.metrics.smooth_ece import smece, smece_exact, smece_floor
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, bias_threshold, threshold_metrics
-from srs_eval.metrics.validate import check_predictions
 
 # Headline metrics of a run.
 HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
@@ -27,7 +26,33 @@ RETENTION = 0.9
 FEWEST = 10
 
 
-@dataclass(frozen=True)
+# The default panel.
+DEFAULT = (
+    scores.log_loss,
+    scores.normalized_entropy,
+    scores.brier,
+    scores.brier_skill,
+    scores.log_loss_certain_wrong,
+    smece,
+    smece_floor,
+    scores.ece,
+    ici,
+    scores.mbe,
+    scores.corp_miscalibration_log,
+    scores.rmse_bins,
+    scores.rmse_bins_floor,
+    scores.rmse_bins_wiki,
+    scores.rmse_bins_by_p,
+    scores.auc,
+    scores.corp_discrimination_log,
+    scores.temporal_violation,
+    scores.temporal_strict,
+    scores.temporal_flat,
+)
+# Names of these and of the full panel that are not shown.
+HIDDEN = {metric.__name__ for metric in (*DEFAULT, smece_exact)} - {*HEADLINE}
+
+
 class Panel:
     """Metrics to compute together.
 
@@ -42,6 +67,13 @@ class Panel:
         Whether to score all users' predictions put together as well, with intervals. Without, that
         is done where it follows from the users' scores (means over reviews).
 
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the metrics, in order.
+    biases : list of float
+        Thresholds at which the bias is taken, increasing.
+
     Raises
     ------
     ConfigError
@@ -55,39 +87,29 @@ class Panel:
     ('log_loss', 'brier')
     """
 
-    metrics: Mapping[str, Function] | Sequence[Function | Metric]
-    thresholds: Sequence[float] = ()
-    pooled: bool = True
-
-    def __post_init__(self) -> None:
-        """Check names and thresholds."""
-        names = Counter(self.names)
-        problems = [f"metric {name!r} is there twice" for name, n in names.items() if n > 1]
-        if problems or not names:
-            raise ConfigError(*(problems or ["there is no metric"]))
-
-    @cached_property
-    def _every(self) -> tuple[Metric, ...]:
-        if isinstance(self.metrics, Mapping):
-            metrics = [as_metric(function, name) for name, function in self.metrics.items()]
+    def __init__(
+        self,
+        metrics: Mapping[str, Function] | Sequence[Function | Metric],
+        thresholds: Sequence[float] = (),
+        *,
+        pooled: bool = True,
+    ) -> None:
+        if isinstance(metrics, Mapping):
+            every = [as_metric(function, name) for name, function in metrics.items()]
         else:
-            metrics = [as_metric(function) for function in self.metrics]
-        return (*metrics, *threshold_metrics(self.thresholds))
+            every = [as_metric(function) for function in metrics]
+        self.metrics = (*every, *threshold_metrics(thresholds))
+        self.pooled = pooled
+        self.names = (*[metric.name for metric in self],)
+        twice = sorted(name for name, n in Counter(self.names).items() if n > 1)
+        if twice or not self.names:
+            problems = [f"metric {name!r} is there twice" for name in twice]
+            raise ConfigError(*problems or ["there is no metric"])
+        self.biases = sorted(filter(None, map(bias_threshold, {*self.names})))
 
     def __iter__(self) -> Iterator[Metric]:
         """Iterate over the metrics, in order."""
-        return iter(self._every)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the metrics, in order."""
-        return tuple(metric.name for metric in self)
-
-    @property
-    def biases(self) -> list[float]:
-        """Thresholds at which the bias is taken, increasing."""
-        thresholds = map(bias_threshold, self.names)
-        return sorted({threshold for threshold in thresholds if threshold is not None})
+        return iter(self.metrics)
 
     def score(self, predictions: Predictions) -> dict[str, float]:
         """Compute every metric of the predictions for one user, or for many together.
@@ -111,55 +133,31 @@ class Panel:
             if metric.of_tally:
                 value = metric.function(tally)
             elif predictions is not None:
-                value = metric.function(read_only(predictions))
+                value = metric.function(deepcopy(predictions))  # it may write into these
             else:
                 continue
             values[metric.name] = float(value) if math.isfinite(value) else math.nan
         return values
 
 
-def default_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
+def default_panel() -> Panel:
     """Build the default panel.
-
-    `thresholds` are the predictions, in [0, 1], at which the confusion statistics are taken.
 
     >>> "normalized_entropy" in default_panel().names
     True
     """
-    return Panel(
-        [
-            scores.log_loss,
-            scores.normalized_entropy,
-            scores.brier,
-            scores.brier_skill,
-            scores.log_loss_certain_wrong,
-            smece,
-            smece_floor,
-            scores.ece,
-            ici,
-            scores.mbe,
-            scores.corp_miscalibration_log,
-            scores.rmse_bins,
-            scores.rmse_bins_floor,
-            scores.rmse_bins_wiki,
-            scores.rmse_bins_by_p,
-            scores.auc,
-            scores.corp_discrimination_log,
-            scores.temporal_violation,
-            scores.temporal_strict,
-            scores.temporal_flat,
-        ],
-        thresholds,
-    )
+    return Panel(DEFAULT, DEFAULT_THRESHOLDS)
 
 
 def full_panel(*, thresholds: Sequence[float] = DEFAULT_THRESHOLDS) -> Panel:
     """Build the panel with every metric there is.
 
+    `thresholds` are the predictions, in [0, 1], at which the confusion statistics are taken.
+
     >>> set(default_panel().names) < set(full_panel().names)
     True
     """
-    return Panel([*default_panel().metrics, smece_exact], thresholds)
+    return Panel([*DEFAULT, smece_exact], thresholds)
 
 
 def bias_at_retention(names: Iterable[str]) -> tuple[str, float] | None:
@@ -170,23 +168,21 @@ def bias_at_retention(names: Iterable[str]) -> tuple[str, float] | None:
     >>> bias_at_retention(["auc", "threshold_bias_at_0_7", "threshold_bias_at_0_95"])
     ('threshold_bias_at_0_95', 0.95)
     """
-    every = ((name, bias_threshold(name)) for name in names)
-    biases = [(name, threshold) for name, threshold in every if threshold is not None]
-    return min(biases, key=lambda bias: abs(bias[1] - RETENTION), default=None)
+    biases: dict[float, tuple[str, float]] = {}
+    for name in names:
+        if (threshold := bias_threshold(name)) is not None:
+            biases.setdefault(abs(threshold - RETENTION), (name, threshold))
+    return biases[min(biases)] if biases else None
 
 
 def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:
     """Choose what answers the question: the headline, the bias at a retention, own metrics."""
     panel = list(panel)
-    bias = bias_at_retention(metric.name for metric in panel)
-    hidden = {*full_panel().names} - {*HEADLINE}
-    names = {*HEADLINE, *(bias[:1] if bias else ())}
-    return [
-        metric
-        for metric in panel
-        if metric.name in names
-        or (
-            metric.name not in hidden
-            and not metric.name.startswith(("confusion_", "threshold_bias_"))
-        )
-    ] or panel[:FEWEST]
+    bias = bias_at_retention(map(attrgetter("name"), panel))
+    shown = []
+    for metric in panel:
+        at_threshold = metric.name.startswith(("confusion_", "threshold_bias_"))
+        is_usual = bias and metric.name == bias[0]
+        if is_usual or not (at_threshold or metric.name in HIDDEN):
+            shown.append(metric)
+    return shown or panel[:FEWEST]

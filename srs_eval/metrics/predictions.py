@@ -1,16 +1,22 @@
-"""Predictions of scored reviews as columns: the hand-over between models and metrics."""
+"""Predictions of scored reviews as columns, and what is wrong with them in one error."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, User, columns_of
+from srs_eval.errors import ScoreError
+
+# What elapsed days, number of reviews and lapses can be.
+LOWEST = {"elapsed_days": 0, "nth_review": 1, "lapses": 0}
+LARGEST = 1e9
+HINT = "Probabilities of recall lie in [0, 1]; outcomes are 0 or 1 (False or True)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +99,20 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions | None:
     """
     if not parts:
         return None
-    users: tuple[User, ...] = tuple(dict.fromkeys(user for part in parts for user in part.users))
-    code = {user: number for number, user in enumerate(users)}
-    recode = [np.array([code[user] for user in part.users], np.int64) for part in parts]
-    columns = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in PREDICTION_COLUMNS
-        if all(getattr(part, name) is not None for part in parts)
-    }
-    user = np.concatenate([new[part.user] for new, part in zip(recode, parts, strict=True)])
-    curves = [
-        replace(part.curves, user=new[part.curves.user])
-        for new, part in zip(recode, parts, strict=True)
-        if part.curves is not None
-    ]
-    return Predictions(users=users, user=user, curves=join_curves(curves), **columns)
+    code: dict[User, int] = {}
+    users, curves = [], []
+    for part in parts:
+        new = np.array([code.setdefault(user, len(code)) for user in part.users], np.int64)
+        users.append(new[part.user])
+        if part.curves is not None:
+            curves.append(replace(part.curves, user=new[part.curves.user]))
+    columns = {}
+    for name in PREDICTION_COLUMNS:
+        each = [getattr(part, name) for part in parts]
+        if not any(column is None for column in each):
+            columns[name] = np.concatenate(each)
+    joined = join_curves(curves)
+    return Predictions(tuple(code), np.concatenate(users), curves=joined, **columns)
 
 
 def select(predictions: Predictions, rows: IntArray | BoolArray | slice) -> Predictions:
@@ -115,23 +120,6 @@ def select(predictions: Predictions, rows: IntArray | BoolArray | slice) -> Pred
     return replace(
         predictions, **{name: column[rows] for name, column in columns_of(predictions).items()}
     )
-
-
-def read_only(predictions: Predictions) -> Predictions:
-    """View predictions as arrays that cannot be written into: metrics share them."""
-    columns: dict[str, Any] = {
-        name: _locked(column) for name, column in columns_of(predictions).items()
-    }
-    curves = predictions.curves
-    if curves is not None:
-        curves = Curves(**{f.name: _locked(getattr(curves, f.name)) for f in fields(Curves)})
-    return replace(predictions, curves=curves, **columns)
-
-
-def _locked(column: NDArray[Any]) -> NDArray[Any]:
-    view = column.view()
-    view.flags.writeable = False
-    return view
 
 
 def rows_fingerprint(predictions: Predictions) -> str:
@@ -149,9 +137,85 @@ def join_curves(parts: Sequence[Curves]) -> Curves | None:
     """Concatenate forgetting curves; None if there are none."""
     if not parts:
         return None
-    return Curves(
-        **{
-            f.name: np.concatenate([getattr(part, f.name) for part in parts])
-            for f in fields(Curves)
-        }
-    )
+    columns = {}
+    for f in fields(Curves):
+        columns[f.name] = np.concatenate([getattr(part, f.name) for part in parts])
+    return Curves(**columns)
+
+
+def predictions_of(**columns: ArrayLike | None) -> Predictions:
+    """Build the predictions of one unnamed user from columns in any container, and check them.
+
+    ``p`` and ``recalled`` are needed, others are those of `Predictions`. The precision of
+    predictions is kept.
+
+    >>> predictions_of(p=[0.9, 0.4], recalled=[1, 0]).recalled
+    array([ True, False])
+    """
+    arrays = {name: as_numbers(name, of) for name, of in columns.items() if of is not None}
+    p, recalled = arrays["p"], arrays["recalled"]
+    p = p if p.dtype.kind == "f" else p.astype(np.float64)
+    zeros, rows = np.zeros(p.shape, np.int64), np.arange(p.size).reshape(p.shape)
+    unknown: dict[str, Any] = {"user": zeros, "fold": zeros, "card": zeros, "row": rows}
+    unchecked = Predictions(users=("",), **{**unknown, **arrays, "p": p})
+    check_predictions(unchecked)
+    return replace(unchecked, recalled=recalled.astype(np.bool_, copy=False))
+
+
+def check_predictions(predictions: Predictions) -> None:
+    """Raise an error that lists every problem of predictions that cannot be scored."""
+    columns = columns_of(predictions)
+    if problems := [*_problems(columns)]:
+        listed = "".join(f"\n  - {problem}" for problem in problems)
+        raise ScoreError(f"these predictions cannot be scored:{listed}\n  {HINT}")
+
+
+def as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Convert numbers in any common container to an array; what is missing becomes NaN."""
+    try:
+        array = np.asarray(values)
+        if isinstance(values, np.ma.MaskedArray):
+            array = np.where(np.ma.getmaskarray(values), np.nan, array)
+        if array.dtype == object:
+            import pandas as pd  # heavy, and rarely needed
+
+            array = np.where(pd.isna(array), np.nan, array).astype(np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ScoreError(f"{name} cannot be read as numbers: {error}. {HINT}") from error
+    if array.dtype.kind not in "biuf":
+        raise ScoreError(f"{name} cannot be read as numbers: it is {array.dtype}. {HINT}")
+    return array
+
+
+def _problems(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
+    """Go through what is wrong with shapes, predictions, outcomes and facts."""
+    p, recalled = columns["p"], columns["recalled"]
+    if p.ndim != 1:
+        yield f"p has shape {p.shape}, expected one dimension"
+    for name, column in columns.items():
+        if column.shape != p.shape:
+            yield f"{name} has shape {column.shape}, but p has {p.shape}"
+    # One pass for the common case: NaN makes both comparisons false.
+    if p.size and not (p.min() >= 0 and p.max() <= 1):
+        missing, outside = np.isnan(p), (p < 0) | (p > 1)
+        if missing.any():
+            yield f"p is NaN at {_where(missing)}"
+        if outside.any():
+            yield f"p is outside [0, 1] at {_where(outside)}: {p[outside].flat[0]}"
+    wrong = (recalled != 0) & (recalled != 1)
+    if wrong.any():
+        yield f"recalled is neither 0 nor 1 at {_where(wrong)}: {recalled[wrong].flat[0]}"
+    for name, lowest in LOWEST.items():
+        if name not in columns or not columns[name].size:
+            continue
+        column = columns[name]
+        if not column.min() >= lowest:
+            yield f"{name} must be at least {lowest} everywhere, found {column.min()}"
+        elif not column.max() < LARGEST:
+            yield f"{name} must be less than {LARGEST:g} everywhere, found {column.max()}"
+
+
+def _where(wrong: BoolArray) -> str:
+    """Format the first position, and the number of others."""
+    rows = np.flatnonzero(wrong)
+    return f"position {rows[0]}" + (f" and {len(rows) - 1} more" if len(rows) > 1 else "")

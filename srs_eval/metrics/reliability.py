@@ -8,13 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.data.reviews import FloatArray, IntArray
-from srs_eval.metrics.smooth_ece import (
-    bandwidth,
-    cosine_series,
-    damped,
-    smece_exact,
-    smece_floor,
-)
+from srs_eval.metrics.smooth_ece import bandwidth, cosine_series, damped, smece_exact, smece_floor
 from srs_eval.metrics.tally import Tally
 
 # Cells the predictions are counted in, so that time does not depend on their number.
@@ -66,82 +60,59 @@ def reliability_of(
     grid = np.linspace(0, 1, points)
     error = smece_exact(tally)
     sigma = max(error, NARROWEST)
-    cells = _Cells.of(tally)
-    observed, density = cells.smoothed(cells.counts[None], sigma, grid)
-    nearby = density[0] * tally.n * sigma * math.sqrt(2 * math.pi) >= FEWEST_NEARBY
+    cell, sums = tally.in_cells(np.rint(tally.p * CELLS).astype(np.int64))
+    counts, n = sums[:2], sums[:2].sum(axis=0)
+    p = np.clip(sums[2] / n, 0, 1)
     rng = np.random.default_rng(seed)
-    drawn, calibrated = cells.resampled(rng, resamples), cells.calibrated(rng, resamples)
-    bands = [_band(cells.smoothed(tables, sigma, grid)[0]) for tables in (drawn, calibrated)]
-    lo, hi, null_lo, null_hi = (np.where(nearby, edge, np.nan) for band in bands for edge in band)
+    drawn = rng.poisson(counts, (resamples, *counts.shape)).astype(np.float64)
+    hits = rng.binomial(n.astype(np.int64), p, (resamples, len(n)))
+    calibrated = np.stack([n - hits, hits], axis=1)
+    observed, density = _smoothed(cell, counts[None], sigma, grid)
+    nowhere = density[0] * tally.n * sigma * math.sqrt(2 * math.pi) < FEWEST_NEARBY
+    bands = (
+        _band(_smoothed(cell, drawn, sigma, grid)[0]),
+        _band(_smoothed(cell, calibrated, sigma, grid)[0]),
+    )
+    estimate = _error(cell, p, counts)
+    below, above = np.quantile([_error(cell, p, each) for each in drawn], TAILS)
+    curves = np.concatenate([observed, *bands])
+    curves[:, nowhere] = np.nan
+    names = ("observed", "lo", "hi", "null_lo", "null_hi")
     return ReliabilityCurve(
         p_grid=grid,
-        observed=np.where(nearby, observed[0], np.nan),
         density=density[0],
-        lo=lo,
-        hi=hi,
-        null_lo=null_lo,
-        null_hi=null_hi,
         smece=error,
-        half_width=_half_width(cells, drawn),
+        half_width=float(max(above - estimate, estimate - below)),
         smece_floor=smece_floor(tally),
         sigma=sigma,
         n=tally.n,
+        **dict(zip(names, curves, strict=True)),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """Predictions counted in cells: few numbers, from which many can be drawn."""
+def _smoothed(
+    cell: IntArray, tables: FloatArray, sigma: float, grid: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Share recalled, and density of predictions, of counts in cells [tables, 2, cells]."""
+    masses = np.zeros((*tables.shape[:-1], CELLS + 1))
+    masses[..., cell] = tables
+    series = damped(cosine_series(masses), sigma)
+    waves = np.cos(np.outer(np.arange(series.shape[-1]) * math.pi, grid))
+    waves[1:] *= 2
+    # Far from all predictions the cosine series leaves rounding, not nothing.
+    fields = np.maximum(series @ waves, 0)
+    total = fields.sum(axis=1)
+    somewhere = total * sigma > 1e-3
+    share = np.divide(fields[:, 1], total, out=np.full_like(total, np.nan), where=somewhere)
+    return share, total / np.maximum(tables.sum(axis=(1, 2)), 1)[:, None]
 
-    cell: IntArray  # [used], increasing: The cells from 0 to `CELLS` that hold predictions
-    counts: FloatArray  # [2, used]: Forgotten and recalled reviews
-    p: FloatArray  # [used]: Mean predictions
 
-    @classmethod
-    def of(cls, tally: Tally) -> _Cells:
-        cell = np.rint(tally.p * CELLS).astype(np.int64)
-        columns = (tally.forgotten, tally.recalled, tally.p * tally.count)
-        sums: FloatArray = np.stack([np.bincount(cell, each, CELLS + 1) for each in columns])
-        used = np.flatnonzero(sums[0] + sums[1])
-        counts, total = sums[:2, used], sums[2, used]
-        return cls(used, counts, np.clip(total / counts.sum(axis=0), 0, 1))
-
-    def resampled(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Resample the reviews: tables [times, 2, used]."""
-        return rng.poisson(self.counts, (times, *self.counts.shape)).astype(np.float64)
-
-    def calibrated(self, rng: np.random.Generator, times: int) -> FloatArray:
-        """Draw outcomes from the predictions: tables [times, 2, used]."""
-        count = self.counts.sum(axis=0)
-        recalled = rng.binomial(count.astype(np.int64), self.p, (times, len(count)))
-        return np.stack([count - recalled, recalled], axis=1)
-
-    def masses(self, values: FloatArray) -> FloatArray:
-        """Bring values [..., used] to all cells [..., CELLS + 1]."""
-        masses = np.zeros((*values.shape[:-1], CELLS + 1))
-        masses[..., self.cell] = values
-        return masses
-
-    def error(self, counts: FloatArray) -> float:
-        """SmoothECE of counts [2, used], with the mean prediction of each cell."""
-        count = counts.sum(axis=0)
-        residual = self.p * count - counts[1]
-        return bandwidth(self.masses(residual / max(1.0, float(count.sum()))))
-
-    def smoothed(
-        self, tables: FloatArray, sigma: float, grid: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Share recalled, and density of predictions, of counts [tables, 2, used]."""
-        series = damped(cosine_series(self.masses(tables)), sigma)
-        waves = np.cos(np.outer(np.arange(series.shape[-1]) * math.pi, grid))
-        waves[1:] *= 2
-        # Far from all predictions the cosine series leaves rounding, not nothing.
-        fields = np.maximum(series @ waves, 0)
-        total = fields.sum(axis=1)
-        somewhere = total * sigma > 1e-3
-        share = np.divide(fields[:, 1], total, out=np.full_like(total, np.nan), where=somewhere)
-        numbers = tables.sum(axis=(1, 2))
-        return share, total / np.maximum(numbers, 1)[:, None]
+def _error(cell: IntArray, p: FloatArray, counts: FloatArray) -> float:
+    """SmoothECE of counts [2, cells], with the mean prediction of each cell."""
+    n = counts.sum(axis=0)
+    masses = np.zeros(CELLS + 1)
+    masses[cell] = (p * n - counts[1]) / max(1.0, float(n.sum()))
+    return bandwidth(masses)
 
 
 def _band(shares: FloatArray) -> FloatArray:
@@ -151,10 +122,3 @@ def _band(shares: FloatArray) -> FloatArray:
     rank = np.rint(np.array(TAILS)[:, None] * np.maximum(defined - 1, 0)).astype(np.int64)
     band: FloatArray = np.take_along_axis(ordered, rank, axis=0)
     return band
-
-
-def _half_width(cells: _Cells, drawn: FloatArray) -> float:
-    """Larger side of the basic bootstrap interval of SmoothECE."""
-    estimate = cells.error(cells.counts)
-    below, above = np.quantile([cells.error(counts) for counts in drawn], TAILS)
-    return float(max(above - estimate, estimate - below))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,18 +12,17 @@ from tabulate import tabulate
 
 from srs_eval.errors import ScoreError
 from srs_eval.metrics.bootstrap import RESAMPLES, cluster_intervals
+from srs_eval.metrics.means import UNKNOWN
 from srs_eval.metrics.metric import Better
 from srs_eval.metrics.panel import Panel, default_panel, shown_metrics
+from srs_eval.metrics.predictions import predictions_of
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.tally import Tally
-from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, threshold_rows
-from srs_eval.metrics.validate import Columns, as_columns, from_columns
+from srs_eval.metrics.threshold import threshold_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NAN_POLICIES = ("raise", "omit")
-_COUNTS = ("n", "n_dropped")
 _BETTER: Mapping[Better, str] = {
     "lower": "lower is better",
     "higher": "higher is better",
@@ -33,74 +32,65 @@ _BETTER: Mapping[Better, str] = {
 
 
 class PanelResult(dict[str, float]):
-    """Scores by name, as a dictionary; printed, they are a table."""
+    """Scores by name, as a dictionary; printed, they are a table.
 
-    def __init__(
-        self,
-        scores: Mapping[str, float],
-        *,
-        better: Mapping[str, Better] | None = None,
-        thresholds: tuple[dict[str, float], ...] = (),
-        intervals: Mapping[str, tuple[float, float]] | None = None,
-        interval_over: str = "",
-        level: float = math.nan,
-        shown: Sequence[str] | None = None,
-    ) -> None:
-        super().__init__(scores)
-        # Which way each score is better: ``lower``, ``higher``, ``zero`` or ``neither``
-        self.better = dict(better or {})
-        # Counts, rates and Wilson's intervals for each threshold: see `threshold_rows`
-        self.thresholds = thresholds
-        # Intervals of the scores, (lo, hi); empty unless users or cards were given
-        self.intervals = dict(intervals or {})
-        # The resampled clusters: ``users``, ``cards``, or "" for none
-        self.interval_over = interval_over
-        self.level = level  # Share of intervals that should hold the true score
-        names = (name for name in self if name not in _COUNTS)
-        # Names of the scores that are printed, those that a run prints too; `to_frame` has all
-        self.shown = tuple(names if shown is None else shown)
+    Attributes
+    ----------
+    better : mapping of str
+        Which way each score is better: ``lower``, ``higher``, ``zero`` or ``neither``.
+    thresholds : tuple of dict
+        Counts, rates and Wilson's intervals for each threshold: see `threshold_rows`.
+    intervals : mapping of (lo, hi)
+        Intervals of the scores; empty unless users, cards or days were given.
+    interval_over : str
+        The resampled clusters: ``users``, ``cards and days``, or "" for none.
+    level : float
+        Share of intervals that should hold the true score.
+    shown : tuple of str
+        Names of the scores that are printed, those that a run prints too; `to_frame` has all.
+    """
+
+    better: Mapping[str, Better]
+    thresholds: tuple[dict[str, float], ...]
+    intervals: Mapping[str, tuple[float, float]]
+    interval_over: str
+    level: float
+    shown: tuple[str, ...]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame: a row per score, with ``score``, ``lo``, ``hi``, ``better``."""
         import pandas as pd  # heavy, and rarely needed
 
-        unknown = (math.nan, math.nan)
         rows = {
-            name: {
-                "score": score,
-                "lo": self.intervals.get(name, unknown)[0],
-                "hi": self.intervals.get(name, unknown)[1],
-                "better": self.better.get(name, ""),
-            }
+            name: (score, *self.intervals.get(name, UNKNOWN), self.better.get(name, ""))
             for name, score in self.items()
         }
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+        columns = ["score", "lo", "hi", "better"]
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        return frame.rename_axis("metric")
 
     def __str__(self) -> str:
         """Format a table of the scores that are shown, with the names of undefined ones below."""
-        rows = [self._row(name) for name in self.shown if not math.isnan(self[name])]
-        undefined = [name for name in self.shown if math.isnan(self[name])]
-        hidden = len(self) - len({*_COUNTS, *self.shown} & {*self})
+        heading = f"{self['n']:,.0f} reviews"
+        if self.interval_over:
+            heading += f"; {100 * self.level:g} % intervals from resampling {self.interval_over}"
+        rows, undefined = [], []
+        for name in self.shown:
+            if math.isnan(self[name]):
+                undefined.append(name)
+                continue
+            lo, hi = self.intervals.get(name, UNKNOWN)
+            floor = self.get(f"{name}_floor", math.nan)
+            by_chance = "" if math.isnan(floor) else f"; {floor:.4f} by chance"
+            interval = "" if math.isnan(lo + hi) else f"{lo:.4f} … {hi:.4f}"
+            rows.append(
+                [name, f"{self[name]:7.4f}", interval, _BETTER[self.better[name]] + by_chance]
+            )
+        hidden = len(self) - len(self.shown) - 1  # besides the number of reviews
         notes = [f"not defined here: {', '.join(undefined)}"] if undefined else []
         notes += [f"{hidden} more: to_frame() has all scores"] if hidden else []
         table = tabulate(rows, tablefmt="plain", disable_numparse=True)
-        return "\n".join([self._heading(), *table.splitlines(), *notes])
-
-    def _heading(self) -> str:
-        heading = f"{self.get('n', math.nan):,.0f} reviews"
-        if self.get("n_dropped"):
-            heading += f", {self['n_dropped']:,.0f} left out"
-        if self.interval_over:
-            heading += f"; {100 * self.level:g} % intervals from resampling {self.interval_over}"
-        return heading
-
-    def _row(self, name: str) -> list[str]:
-        lo, hi = self.intervals.get(name, (math.nan, math.nan))
-        better = _BETTER.get(self.better.get(name, "neither"), "")
-        floor = self.get(f"{name}_floor", math.nan)
-        by_chance = "" if math.isnan(floor) else f"; {floor:.4f} by chance"
-        interval = "" if math.isnan(lo + hi) else f"{lo:.4f} … {hi:.4f}"
-        return [name, f"{self[name]:7.4f}", interval, better + by_chance]
+        return "\n".join([heading, *table.splitlines(), *notes])
 
     def __repr__(self) -> str:
         return str(self)
@@ -116,9 +106,7 @@ def score(
     card: ArrayLike | None = None,
     day: ArrayLike | None = None,
     user: ArrayLike | None = None,
-    thresholds: Sequence[float] | None = None,
     panel: Panel | None = None,
-    nan_policy: str = "raise",
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
@@ -140,13 +128,9 @@ def score(
         intervals come from resampling users, or where there is one user, or none is given,
         cards and days, whose squared widths are added. Reviews of one are alike, so that intervals
         which take them as independent are too narrow.
-    thresholds : sequence of float, optional
-        Predictions at which the default panel takes the confusion statistics: 0.7, 0.8, 0.9
-        and 0.95 by default.
     panel : Panel, optional
-        Metrics to compute instead of the default panel, such as `full_panel`.
-    nan_policy : str
-        ``raise``, or ``omit`` to leave out the reviews where any column is NaN.
+        Metrics to compute instead of the default panel, such as `full_panel`; other thresholds
+        of the confusion statistics are ``full_panel(thresholds=[0.85])``.
     resamples : int
         How often users or cards are drawn; 0 for no intervals.
     seed : int
@@ -160,8 +144,9 @@ def score(
     Returns
     -------
     PanelResult
-        A dictionary of ``n``, ``n_dropped`` and each metric, with the intervals; it prints as
-        a table of the metrics that a run prints. The temporal check is NaN, it needs a model.
+        A dictionary of ``n``, the number of reviews, and each metric, with the intervals; it
+        prints as a table of the metrics that a run prints. The temporal check is NaN, it needs a
+        model.
 
     Raises
     ------
@@ -174,91 +159,47 @@ def score(
     >>> scores["n"], round(scores["log_loss"], 6)
     (3, 0.228393)
     """
-    _refuse_options(nan_policy, thresholds, panel, resamples, level)
-    facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    labels = {"card": card, "day": day, "user": user}
-    codes = {name: _codes(of) for name, of in labels.items() if of is not None}
-    columns = as_columns({"p": p, "recalled": recalled, **facts, **codes})
-    length = columns["p"].size
-    if nan_policy == "omit":
-        columns = _without_missing(columns)
-    nameless = [name for name in codes if np.isnan(columns[name]).any()]
-    if nameless:
-        raise ScoreError(f"{' and '.join(nameless)} has missing values; see nan_policy")
-    predictions = from_columns(columns)
-    if not len(predictions):
-        left_out = f": all {length} have a missing value, see nan_policy" if length else ""
-        raise ScoreError(f"there are no reviews to score{left_out}")
-    panel = panel or default_panel(
-        thresholds=DEFAULT_THRESHOLDS if thresholds is None else thresholds
-    )
-    tally = Tally.of(predictions)
-    scores = panel.of(tally, predictions)
-    alike = _alike(columns) if resamples else ()
-    clusters = [columns[name] for name in alike]
-    options: dict[str, Any] = {"resamples": resamples, "seed": seed, "level": level}
-    about = panel, predictions, clusters, tally, scores
-    intervals = cluster_intervals(*about, **options) if alike else {}
-    return PanelResult(
-        {"n": len(predictions), "n_dropped": length - len(predictions), **scores},
-        better={metric.name: metric.better for metric in panel},
-        thresholds=threshold_rows(tally, panel.biases, level=level),
-        intervals=intervals,
-        interval_over=" and ".join(f"{name}s" for name in alike),
-        level=level,
-        shown=[metric.name for metric in shown_metrics(panel)],
-    )
-
-
-def _refuse_options(
-    nan_policy: str,
-    thresholds: Sequence[float] | None,
-    panel: object,
-    resamples: int,
-    level: float,
-) -> None:
-    """Raise `ScoreError` for invalid options."""
     problems = []
-    if nan_policy not in NAN_POLICIES:
-        problems.append(f"nan_policy is {nan_policy!r}, expected 'raise' or 'omit'")
-    if panel is not None and not isinstance(panel, Panel):
-        problems.append(f"panel is a {type(panel).__name__}, expected a Panel such as full_panel()")
-    if panel is not None and thresholds is not None:
-        problems.append("thresholds are those of the default panel; the panel given has its own")
     if resamples < 0:
         problems.append(f"resamples is {resamples}, expected 0 or more")
     if not 0 < level < 1:
         problems.append(f"level is {level}, expected a share between 0 and 1, such as 0.99")
     if problems:
         raise ScoreError("; ".join(problems))
+    facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
+    given = {"card": card, "day": day, "user": user}
+    labels = {name: _codes(name, of) for name, of in given.items() if of is not None}
+    predictions = predictions_of(p=p, recalled=recalled, **facts, **labels)
+    if not len(predictions):
+        raise ScoreError("there are no reviews to score")
+    panel = panel or default_panel()
+    tally = Tally.of(predictions)
+    scores = panel.of(tally, predictions)
+    result = PanelResult({"n": len(predictions), **scores})
+    several = len(np.unique(predictions.user)) > 1
+    alike = ["user"] if several else [name for name in labels if name != "user"]
+    result.intervals, result.interval_over = {}, ""
+    if alike and resamples:
+        options: dict[str, Any] = {"resamples": resamples, "seed": seed, "level": level}
+        result.intervals = cluster_intervals(panel, predictions, alike, **options)
+        result.interval_over = " and ".join(f"{name}s" for name in alike)
+    result.level = level
+    result.thresholds = threshold_rows(tally, panel.biases, level=level)
+    result.better = {metric.name: metric.better for metric in panel}
+    result.shown = tuple(metric.name for metric in shown_metrics(panel))
+    return result
 
 
-def _alike(columns: Columns) -> tuple[str, ...]:
-    """Choose the clusters to resample: users if there are several, else cards and days."""
-    if "user" in columns and len(np.unique(columns["user"])) > 1:
-        return ("user",)
-    return tuple(name for name in ("card", "day") if name in columns)
-
-
-def _codes(labels: ArrayLike) -> NDArray[Any]:
-    """Return labels of cards, days or users as numbers; NaN where one is missing."""
+def _codes(name: str, labels: ArrayLike) -> NDArray[Any]:
+    """Return labels of cards, days or users as numbers."""
     if isinstance(labels, np.ma.MaskedArray):
         labels = labels.tolist()  # None where masked
-    names = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    if names.dtype.kind in "biuf":
-        return names
+    values = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    if values.dtype.kind in "biu":
+        return values
     import pandas as pd  # heavy, and rarely needed
 
-    codes, _ = pd.factorize(names.ravel())
-    return np.where(codes < 0, np.nan, codes).reshape(names.shape)
-
-
-def _without_missing(columns: Columns) -> Columns:
-    """Drop the reviews at which any column is NaN."""
-    shapes = {name: column.shape for name, column in columns.items()}
-    if len(set(shapes.values())) > 1 or columns["p"].ndim != 1:
-        raise ScoreError(f"columns must have one dimension and equal lengths, not {shapes}")
-    whole = np.ones(len(columns["p"]), np.bool_)
-    for column in columns.values():
-        whole &= ~np.isnan(column.astype(np.float64))
-    return {name: column[whole] for name, column in columns.items()}
+    codes, _ = pd.factorize(values.ravel())
+    if (codes < 0).any():
+        raise ScoreError(f"{name} has missing values: leave these reviews out")
+    return codes.reshape(values.shape)

@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
-from srs_eval.data.reviews import FloatArray, IntArray
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, mean_square, mean_variance
 from srs_eval.metrics.metric import metric
 from srs_eval.metrics.tally import Tally
 
 LOG_BINS = 20
-# CORP: fewer predictions than this are not worth joining beforehand.
-FEW = 2**14
+# UM+ compares models in bins of a twentieth of the difference between their predictions.
+UM_STEPS = 20
 
 
 @metric("lower", (0.0, math.inf), is_mean=True)
@@ -187,7 +187,7 @@ def auc(tally: Tally) -> float:
     >>> auc(tally([0.9, 0.8, 0.8, 0.4], [True, True, False, False]))
     0.875
     """
-    if not tally.has_both_outcomes:
+    if not (tally.n_forgotten and tally.n_recalled):
         return math.nan
     # Twice the forgotten reviews below each prediction, those at it counting half: whole numbers.
     below = tally.below[0, :-1] + tally.below[0, 1:]
@@ -201,7 +201,7 @@ def corp_miscalibration_log(tally: Tally) -> float:
     Log loss = miscalibration - discrimination + entropy of the base rate, without bins and tuning
     parameters. At least 0. Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118.
     """
-    return max(0.0, log_loss(tally) - float(_isotonic_loss(tally)) / tally.n)
+    return max(0.0, log_loss(tally) - _isotonic_loss(tally))
 
 
 @metric("higher", (0.0, math.log(2)), has_interval=False)
@@ -214,31 +214,18 @@ def corp_discrimination_log(tally: Tally) -> float:
     >>> round(corp_discrimination_log(tally([0.9, 0.8, 0.6, 0.3], [1, 0, 1, 0])), 6)
     0.346574
     """
-    base = _loss_of_shares(np.array([tally.n_recalled]), np.array([tally.n_forgotten]))
+    base = entropy(tally) if tally.n_forgotten and tally.n_recalled else 0.0
     # The fit is never worse than a constant, but for rounding.
-    return max(0.0, base - _isotonic_loss(tally)) / tally.n
+    return max(0.0, base - _isotonic_loss(tally))
 
 
 def _isotonic_loss(tally: Tally) -> float:
-    """Sum of the log losses of the isotonic regression of outcomes on predictions."""
+    """Mean log loss of the isotonic regression of outcomes on predictions."""
     recalled, count = tally.recalled, tally.count
-    # Neighbours that fall or stay equal end up on one level: joining them first leaves the
-    # general algorithm a tenth of millions of predictions.
-    while len(count) > FEW:
-        rate = recalled / count
-        first = np.append(0, 1 + np.flatnonzero(rate[1:] > rate[:-1]))
-        if len(first) > 0.7 * len(count):
-            break
-        recalled, count = np.add.reduceat(recalled, first), np.add.reduceat(count, first)
     blocks = isotonic_regression(recalled / count, weights=count).blocks[:-1]
     recalled, count = np.add.reduceat(recalled, blocks), np.add.reduceat(count, blocks)
-    return _loss_of_shares(recalled, count - recalled)
-
-
-def _loss_of_shares(recalled: FloatArray, forgotten: FloatArray) -> float:
-    """Sum of the log losses of groups that are predicted by their own share of recalls."""
-    share = recalled / (recalled + forgotten)
-    return float((-xlogy(recalled, share) - xlogy(forgotten, 1 - share)).sum())
+    rate = recalled / count
+    return float(-(xlogy(recalled, rate) + xlogy(count - recalled, 1 - rate)).sum()) / tally.n
 
 
 @metric("lower", (0.0, 1.0))
@@ -261,3 +248,26 @@ def temporal_strict(tally: Tally) -> float:
 def temporal_flat(tally: Tally) -> float:
     """Mean share of the pairs of times at which recall stays: see `temporal_violation`."""
     return float(tally.curves[2] / tally.curves[0]) if tally.curves[0] else math.nan
+
+
+def um_plus(p: FloatArray, other: FloatArray, recalled: BoolArray) -> float:
+    """Compute UM+ of a model against another, on reviews that both predicted.
+
+    Reviews are sorted into bins by how much the predictions `p` and `other` differ, a twentieth
+    wide, and the mean prediction is compared with the share of recalls in each: the root of the
+    mean square over reviews. A bias where the other model disagrees cannot cancel, as it can in
+    calibration. From 0 to 1, lower is better; 0 reviews give NaN. Noise alone raises it, the more
+    the fewer the reviews of a bin are.
+
+    Source: open-spaced-repetition/fsrs-vs-sm17, 2025, after SuperMemo's Universal Metric.
+
+    >>> p, recalled = np.array([0.9, 0.9, 0.5, 0.5]), np.array([True, True, True, False])
+    >>> um_plus(p, np.array([0.9, 0.9, 0.9, 0.9]), recalled), um_plus(p, p, recalled)
+    (0.07071067811865474, 0.04999999999999999)
+    """
+    if not len(p):
+        return float("nan")
+    step = np.rint(UM_STEPS * (p.astype(np.float64) - other)).astype(np.int64) + UM_STEPS
+    reviews = np.bincount(step, minlength=2 * UM_STEPS + 1)
+    bias = np.bincount(step, p - recalled.astype(np.float64), minlength=2 * UM_STEPS + 1)
+    return float(np.sqrt((bias[reviews > 0] ** 2 / reviews[reviews > 0]).sum() / len(p)))

@@ -75,20 +75,6 @@ class SignTest(NamedTuple):
         return min(1.0, 2 * float(bdtr(min(self.better, self.worse), differ, 0.5)))
 
 
-def sign_test(losses: FloatArray, *, rounding: float = 0.0) -> SignTest:
-    """Count the users for whom a difference in losses is below, above, and equal to 0.
-
-    `losses`, [n_users], are those of one model less those of another; NaN values are left out.
-    Differences of at most `rounding` are ties.
-
-    >>> counts = sign_test(np.array([-0.1] * 8))
-    >>> counts.better, counts.p_value
-    (8, 0.0078125)
-    """
-    better, worse = (int(np.count_nonzero(side > rounding)) for side in (-losses, losses))
-    return SignTest(better, worse, int(np.count_nonzero(~np.isnan(losses))) - better - worse)
-
-
 class Adjusted(NamedTuple):
     """p-values adjusted for multiple comparisons."""
 

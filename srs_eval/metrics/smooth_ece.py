@@ -28,8 +28,6 @@ from srs_eval.metrics.metric import metric
 from srs_eval.metrics.tally import COMPACT, Tally
 
 NODES = 2**14
-# Predictions brought to a grid at once: few enough to stay in the cache.
-PIECE = 2**15
 # Divided by a bandwidth, the frequency beyond which the factor of smoothing is below 1e-18.
 VANISHED = 2.9
 # Bandwidths of `smece` are multiples of 1 / LATTICE, and at least so many of them.
@@ -43,7 +41,7 @@ MOST_STEPS = 40
 NARROWEST = 1e-12
 # Points the noise is integrated over, at least.
 FEWEST_POINTS = 2**10
-Grids = dict[int, list[NDArray[np.complex128]]]  # Transforms by number of nodes
+Grids = dict[int, NDArray[np.complex128]]  # Transforms [2, frequencies] by number of nodes
 
 
 @metric("lower", (0.0, 1.0), has_interval=False)
@@ -56,39 +54,28 @@ def smece(tally: Tally) -> float:
     >>> round(smece(tally([0.9] * 10, [1] * 8 + [0] * 2)), 4)
     0.1
     """
-    return smece_on_lattice(tally)[0]
-
-
-def smece_on_lattice(tally: Tally) -> tuple[float, float]:
-    """SmoothECE as commonly printed, and its bandwidth."""
-    grids: Grids = {}
+    cells, grids = tally.at_most(COMPACT), Grids()
     low, high = 0, LATTICE
     while high - low > 1:
         middle = (low + high) // 2
         # Joined neighbours move the error by far less than a step.
-        if middle < LATTICE_FLOOR or middle / LATTICE < _error(tally.compact, middle, grids):
+        if middle < LATTICE_FLOOR or middle / LATTICE < _error(cells, middle, grids):
             low = middle
         else:
             high = middle
-    return _error(tally, high, {} if len(tally) > COMPACT else grids), high / LATTICE
+    return _error(tally, high, grids if cells is tally else {})
 
 
 def _error(tally: Tally, step: int, grids: Grids) -> float:
     """Smoothed error at the bandwidth `step` / 1024; `grids` keeps transforms of the tally."""
     grid, spectrum, points = _kernel(step)
     if len(grid) not in grids:
-        columns = (tally.residual, tally.count)
-        grids[len(grid)] = [_spectrum(tally, values, len(grid)) for values in columns]
-    residual, density = (
-        np.interp(points, grid, irfft(each * spectrum)[: len(grid)]) for each in grids[len(grid)]
-    )
+        residual = onto_grid(tally.p, tally.residual, len(grid))
+        masses = np.stack([residual, onto_grid(tally.p, tally.count, len(grid))])
+        grids[len(grid)] = rfft(np.concatenate([masses, masses[:, -2:0:-1]], axis=1))
+    smooth = irfft(grids[len(grid)] * spectrum)[:, : len(grid)]
+    residual, density = np.interp(points, grid, smooth[0]), np.interp(points, grid, smooth[1])
     return float(np.abs(residual).sum() / (density + DENSITY_FLOOR).sum())
-
-
-def _spectrum(tally: Tally, values: FloatArray, nodes: int) -> NDArray[np.complex128]:
-    """Fourier transform of values on a grid of nodes and its mirror image."""
-    masses = onto_grid(tally.p, values, nodes)
-    return np.asarray(rfft(np.concatenate([masses, masses[-2:0:-1]])))
 
 
 @lru_cache(maxsize=64)
@@ -107,21 +94,13 @@ def _kernel(step: int) -> tuple[FloatArray, NDArray[np.complex128], FloatArray]:
 
 
 def onto_grid(p: FloatArray, values: FloatArray, nodes: int) -> FloatArray:
-    """Share each value between the two nodes around its prediction, of `nodes` from 0 to 1.
-
-    Predictions increase.
-    """
-    masses = np.zeros(nodes)
-    for begin in range(0, len(p), PIECE):
-        piece = slice(begin, begin + PIECE)
-        upper = p[piece] * (nodes - 1)
-        cell = np.minimum(upper.astype(np.int64), nodes - 2)
-        upper -= cell
-        upper *= values[piece]
-        first = np.flatnonzero(np.diff(cell, prepend=-1))
-        above = np.add.reduceat(upper, first)
-        masses[cell[first]] += np.add.reduceat(values[piece], first) - above
-        masses[cell[first] + 1] += above
+    """Share each value between the two nodes around its prediction, of `nodes` from 0 to 1."""
+    upper = p * (nodes - 1)
+    cell = np.minimum(upper.astype(np.int64), nodes - 2)
+    upper -= cell
+    upper *= values
+    masses: FloatArray = np.bincount(cell, values - upper, nodes) * 1.0
+    masses += np.bincount(cell + 1, upper, nodes)
     return masses
 
 
@@ -135,13 +114,8 @@ def smece_exact(tally: Tally) -> float:
     >>> round(smece_exact(tally([0.9] * 10, [1] * 8 + [0] * 2)), 6)
     0.1
     """
-    return bandwidth(residual_masses(tally))
-
-
-def residual_masses(tally: Tally) -> FloatArray:
-    """Mean of prediction minus outcome, as masses along the predictions [nodes]."""
-    cells = tally.compact
-    return onto_grid(cells.p, cells.residual / cells.n, NODES + 1)
+    cells = tally.at_most(COMPACT)
+    return bandwidth(onto_grid(cells.p, cells.residual / cells.n, NODES + 1))
 
 
 def bandwidth(masses: FloatArray) -> float:
@@ -199,7 +173,7 @@ def smece_floor(tally: Tally) -> float:
     >>> round(smece_floor(tally([0.9] * 100, [True] * 100)), 4)
     0.0239
     """
-    n, tally = tally.n, tally.compact
+    n, tally = tally.n, tally.at_most(COMPACT)
     variance = tally.count * tally.p * (1 - tally.p)
     masses = onto_grid(tally.p, variance / n**2, NODES + 1)
     series = cosine_series(masses)
@@ -226,7 +200,8 @@ def _noise(masses: FloatArray, series: FloatArray, sigma: float) -> float:
     """
     variance = damped(series, sigma / math.sqrt(2)) / (2 * sigma * math.sqrt(math.pi))
     # A prediction and its mirror image behind a wall meet at that wall.
-    at_zero, at_one = (_at_wall(side, math.sqrt(2) * sigma) for side in (masses, masses[::-1]))
+    width = math.sqrt(2) * sigma
+    at_zero, at_one = _at_wall(masses, width), _at_wall(masses[::-1], width)
     fading = np.exp(-((np.arange(len(variance)) * (math.pi * sigma)) ** 2) / 4)
     variance += at_zero * fading
     variance[::2] += at_one * fading[::2]

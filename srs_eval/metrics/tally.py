@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srs_eval.data.reviews import BoolArray, FloatArray
-from srs_eval.metrics.bins import Bins, bin_sums
-from srs_eval.metrics.predictions import Predictions
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
+from srs_eval.metrics.bins import Bins
+from srs_eval.metrics.predictions import Predictions, predictions_of
 from srs_eval.metrics.temporal import curve_columns
-from srs_eval.metrics.validate import predictions_of
 
 # Predictions are kept this far from 0 and 1 in log losses, whatever their own precision, so that a
 # certain and wrong prediction always costs 36.04 nats.
@@ -42,6 +41,15 @@ class Tally:
         The reviews, of which `curves` and bins are added up when they are first read.
     losses, curves, bins
         These sums of reviews that are counted in cells.
+
+    Attributes
+    ----------
+    count : float64 [m]
+        Reviews with each prediction.
+    residual : float64 [m]
+        Sum of prediction minus outcome over the reviews with each prediction.
+    n, n_forgotten, n_recalled : float
+        Number of all reviews, of forgotten and of recalled ones.
     """
 
     def __init__(
@@ -57,8 +65,12 @@ class Tally:
         bins: Mapping[Bins, FloatArray] | None = None,
     ) -> None:
         self.p, self.forgotten, self.recalled = p, forgotten, recalled
-        for column in (p, forgotten, recalled):  # metrics share them
+        self.count = forgotten + recalled
+        self.residual: FloatArray = p * self.count - recalled
+        for column in (p, forgotten, recalled, self.count, self.residual):  # metrics share them
             column.flags.writeable = False
+        self.n_forgotten, self.n_recalled = float(forgotten.sum()), float(recalled.sum())
+        self.n = self.n_forgotten + self.n_recalled
         self.precision = precision
         self._reviews = reviews
         self._bins = dict(bins or {})
@@ -71,51 +83,32 @@ class Tally:
     @classmethod
     def of(cls, predictions: Predictions) -> Tally:
         """Count checked predictions, exactly and in any precision."""
-        return cls(
-            *_counted(predictions.p, predictions.recalled), predictions.p.dtype, reviews=predictions
-        )
+        # Doubles from 0 to 1 are ordered as their bits are; the outcome rides along as the last
+        # bit, so that one sort of integers does. Adding 0 makes an ordinary zero of -0.
+        exact = predictions.p.astype(np.float64)
+        exact += 0.0
+        keys = exact.view(np.int64)
+        keys <<= 1
+        keys |= predictions.recalled
+        keys.sort()
+        recalled = (keys & 1).astype(np.float64)
+        keys >>= 1
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        if len(first) < len(keys):
+            recalled = np.add.reduceat(recalled, first)
+        p, count = keys[first].view(np.float64), np.diff(first, append=len(keys))
+        return cls(p, count - recalled, recalled, predictions.p.dtype, reviews=predictions)
 
     def __len__(self) -> int:
+        """Count the distinct predictions."""
         return len(self.p)
-
-    @cached_property
-    def count(self) -> FloatArray:
-        """Reviews with each prediction [m]."""
-        return self.forgotten + self.recalled
-
-    @cached_property
-    def n_forgotten(self) -> float:
-        """Forgotten reviews."""
-        return float(self.forgotten.sum())
-
-    @cached_property
-    def n_recalled(self) -> float:
-        """Recalled reviews."""
-        return float(self.recalled.sum())
-
-    @property
-    def n(self) -> float:
-        """Number of reviews."""
-        return self.n_forgotten + self.n_recalled
-
-    @property
-    def has_both_outcomes(self) -> bool:
-        """Whether anything was recalled and anything forgotten."""
-        return self.n_forgotten > 0 and self.n_recalled > 0
-
-    @cached_property
-    def residual(self) -> FloatArray:
-        """Sum of prediction minus outcome over the reviews with each prediction [m]."""
-        total: FloatArray = self.p * self.count
-        total -= self.recalled
-        return total
 
     @cached_property
     def losses(self) -> FloatArray:
         """Sums of log losses and of squared errors, and number of certain wrong predictions [3]."""
-        wrong = 1 - self.p
-        log_loss = self.recalled @ _nats(self.p) + self.forgotten @ _nats(wrong)
-        squares = self.recalled @ (wrong * wrong) + self.forgotten @ (self.p * self.p)
+        right, wrong = log_losses(self.p, np.array([[True], [False]]))
+        log_loss = self.recalled @ right + self.forgotten @ wrong
+        squares = self.recalled @ (1 - self.p) ** 2 + self.forgotten @ self.p**2
         certain = self.recalled[self.p < CLIP].sum() + self.forgotten[self.p > 1 - CLIP].sum()
         return np.array([log_loss, squares, certain])
 
@@ -131,18 +124,14 @@ class Tally:
         NaN where the reviews lack a fact that they are grouped by.
         """
         if bins not in self._bins:
-            self._bins[bins] = bin_sums(bins, self._reviews)
+            reviews = self._reviews
+            self._bins[bins] = np.full((1, 3), np.nan) if reviews is None else bins.sums(reviews)
         return self._bins[bins]
 
     @property
     def sums(self) -> dict[str, Any]:
         """Sums of other kinds, as arguments of another tally of the same reviews."""
         return {"losses": self.losses, "curves": self.curves, "bins": self._bins}
-
-    @cached_property
-    def compact(self) -> Tally:
-        """The tally with neighbouring predictions joined in 2**16 cells."""
-        return self.at_most(COMPACT)
 
     def at_most(self, size: int) -> Tally:
         """Join neighbouring predictions until there are at most `size`.
@@ -153,9 +142,16 @@ class Tally:
         if len(self) <= size:
             return self
         cell = np.minimum((self.p * size).astype(np.int64), size - 1)
+        return from_sums(self.in_cells(cell)[1], self.precision)
+
+    def in_cells(self, cell: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the cells that hold predictions, and their outcomes and sums [3, cells].
+
+        `cell` is that of each prediction, increasing; see `from_sums`.
+        """
         first = np.flatnonzero(np.diff(cell, prepend=-1))
-        columns = (self.forgotten, self.recalled, self.p * self.count)
-        return from_sums([np.add.reduceat(column, first) for column in columns], self.precision)
+        columns = np.stack([self.forgotten, self.recalled, self.p * self.count])
+        return cell[first], np.add.reduceat(columns, first, axis=1)
 
     def first_at_least(self, threshold: float) -> int:
         """Index [0, m] of the first prediction at or above a threshold of their precision."""
@@ -173,8 +169,7 @@ class Tally:
     def below(self) -> FloatArray:
         """Forgotten and recalled reviews before each prediction, and before the end [2, m + 1]."""
         before = np.zeros((2, len(self) + 1))
-        np.cumsum(self.forgotten, out=before[0, 1:])
-        np.cumsum(self.recalled, out=before[1, 1:])
+        np.cumsum([self.forgotten, self.recalled], axis=1, out=before[:, 1:])
         return before
 
 
@@ -208,37 +203,9 @@ def from_sums(
     return Tally(mean, forgotten[used], recalled[used], precision, **others)
 
 
-def losses_of(p: FloatArray, recalled: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Log loss and squared error of each review, and whether it was certain and wrong [n]."""
-    certain_wrong = np.where(recalled, p < CLIP, p > 1 - CLIP)
-    return log_losses(p, recalled), (p - recalled) ** 2, certain_wrong
-
-
 def log_losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
     """Negative log-likelihood of each outcome [n], or [n, k], in nats; NaN where p is."""
     exact = p.astype(np.float64, copy=False)
-    return _nats(np.where(recalled, exact, 1 - exact))
-
-
-def _nats(likelihood: FloatArray) -> FloatArray:
+    likelihood = np.where(recalled, exact, 1 - exact)
     losses: FloatArray = -np.log(np.clip(likelihood, CLIP, 1 - CLIP))
     return losses
-
-
-def _counted(p: FloatArray, recalled: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sort predictions and count their outcomes: distinct ones, forgotten and recalled [m]."""
-    # Doubles from 0 to 1 are ordered as their bits are; the outcome rides along as the last
-    # bit, so that one sort of integers does. Adding 0 makes an ordinary zero of -0.
-    exact = p.astype(np.float64)
-    exact += 0.0
-    keys = exact.view(np.int64)
-    keys <<= 1
-    keys |= recalled
-    keys.sort()
-    outcome = (keys & 1).astype(np.float64)
-    keys >>= 1
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    if len(first) == len(keys):
-        return keys.view(np.float64), 1 - outcome, outcome
-    hits = np.add.reduceat(outcome, first)
-    return keys[first].view(np.float64), np.diff(first, append=len(keys)) - hits, hits

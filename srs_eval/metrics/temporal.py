@@ -77,12 +77,8 @@ def reviews_of_curves(predictions: Predictions) -> IntArray:
         return np.empty(0, np.int64)
     # Few of many reviews have a curve: the others are set aside before anything is sorted.
     rows = np.flatnonzero(np.isin(predictions.row, curves.row))
-    keys = np.concatenate(
-        [
-            np.stack([of.user, of.fold, of.row], axis=1)[chosen]
-            for of, chosen in ((predictions, rows), (curves, slice(None)))
-        ]
-    )
+    reviews = np.stack([predictions.user, predictions.fold, predictions.row], axis=1)[rows]
+    keys = np.concatenate([reviews, np.stack([curves.user, curves.fold, curves.row], axis=1)])
     _, code = np.unique(keys, axis=0, return_inverse=True)
     position = np.full(len(keys), -1)
     position[code[: len(rows)]] = rows

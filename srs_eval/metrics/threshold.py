@@ -1,4 +1,4 @@
-"""Predictions at the thresholds that a scheduler acts on: confusion statistics, and bias.
+"""Predictions at the thresholds that a scheduler acts on: confusion statistics, bias, and ROC.
 
 A review is predicted to be recalled if ``p >= threshold``. The threshold is rounded to the
 precision of the predictions first: 0.9 in float32 lies below 0.9 in float64, and schedulers aim at
@@ -10,21 +10,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
+from srs_eval.data.reviews import FloatArray
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.metric import Metric, metric
+from srs_eval.metrics.metric import Better, Metric, metric
+from srs_eval.metrics.scores import auc
 from srs_eval.metrics.significance import LEVEL, wilson_interval
 from srs_eval.metrics.tally import Tally
 
 DEFAULT_THRESHOLDS = (0.7, 0.8, 0.9, 0.95)
 # The bias at a threshold is that of predictions closer to it than this.
 NEARBY = Decimal("0.02")
-_BIAS = "threshold_bias_at_"
 
 Statistic = Literal["tpr", "fnr", "fpr", "tnr", "ppv", "fdr", "for", "npv"]
 # What each statistic counts, and the others that meet its condition: that the review was recalled
@@ -43,9 +45,9 @@ def confusion_rate(tally: Tally, statistic: Statistic, threshold: float) -> floa
     >>> confusion_rate(tally([0.95, 0.8, 0.9], [1, 1, 0]), "ppv", 0.9)
     0.5
     """
-    counts = tally.confusion(threshold)
-    counted, others = (counts[name] for name in RATES[statistic])
-    return counted / (counted + others) if counted + others else math.nan
+    counts, (name, other) = tally.confusion(threshold), RATES[statistic]
+    n = counts[name] + counts[other]
+    return counts[name] / n if n else math.nan
 
 
 @metric("zero", (-1.0, 1.0))
@@ -60,8 +62,9 @@ def threshold_bias(tally: Tally, threshold: float = 0.9) -> float:
     >>> round(threshold_bias(tally([0.91, 0.89, 0.5], [1, 0, 0])), 6)
     0.4
     """
-    bias, reviews = _near(tally, threshold)
-    return bias / reviews if reviews else math.nan
+    rows = rows_near(tally, threshold)
+    reviews = float(tally.count[rows].sum())
+    return float(tally.residual[rows].sum()) / reviews if reviews else math.nan
 
 
 def nearby(threshold: float) -> tuple[float, float]:
@@ -79,14 +82,9 @@ def nearby(threshold: float) -> tuple[float, float]:
 
 def rows_near(tally: Tally, threshold: float) -> slice:
     """Rows of a tally whose predictions are near a threshold."""
-    low, high = (float(tally.precision.type(bound)) for bound in nearby(threshold))
-    return slice(*(int(np.searchsorted(tally.p, low, "right")), tally.first_at_least(high)))
-
-
-def _near(tally: Tally, threshold: float) -> tuple[float, float]:
-    """Sum of predictions less outcomes near a threshold, and number of these reviews."""
-    rows = rows_near(tally, threshold)
-    return float(tally.residual[rows].sum()), float(tally.count[rows].sum())
+    low, high = nearby(threshold)
+    first = int(np.searchsorted(tally.p, float(tally.precision.type(low)), "right"))
+    return slice(first, tally.first_at_least(high))
 
 
 def threshold_metrics(thresholds: Sequence[float]) -> list[Metric]:
@@ -95,27 +93,18 @@ def threshold_metrics(thresholds: Sequence[float]) -> list[Metric]:
     >>> [metric.name for metric in threshold_metrics([0.95])][:2]
     ['confusion_tpr_at_0_95', 'confusion_fnr_at_0_95']
     """
-    outside = [threshold for threshold in thresholds if not 0 <= threshold <= 1]
-    if outside:
-        raise ConfigError(f"thresholds {outside} are not in [0, 1]")
-    at = {
-        np.format_float_positional(float(threshold), trim="-").replace(".", "_"): float(threshold)
-        for threshold in thresholds
-    }
-    rates = [
-        Metric(
-            f"confusion_{statistic}_at_{name}",
-            partial(confusion_rate, statistic=statistic, threshold=threshold),
-            "higher" if statistic in HIGHER_IS_BETTER else "lower",
-            (0.0, 1.0),
-        )
-        for name, threshold in at.items()
-        for statistic in RATES
-    ]
-    return rates + [
-        Metric(f"{_BIAS}{name}", partial(threshold_bias, threshold=value), "zero", (-1.0, 1.0))
-        for name, value in at.items()
-    ]
+    rates, biases = [], []
+    for threshold in dict.fromkeys(map(float, thresholds)):
+        if not 0 <= threshold <= 1:
+            raise ConfigError(f"threshold {threshold:g} is not in [0, 1]")
+        at = f"at_{np.format_float_positional(threshold, trim='-')}".replace(".", "_")
+        for statistic in RATES:
+            rate = partial(confusion_rate, statistic=statistic, threshold=threshold)
+            better: Better = "higher" if statistic in HIGHER_IS_BETTER else "lower"
+            rates.append(Metric(f"confusion_{statistic}_{at}", rate, better, (0.0, 1.0)))
+        bias = partial(threshold_bias, threshold=threshold)
+        biases.append(Metric(f"threshold_bias_{at}", bias, "zero", (-1.0, 1.0)))
+    return rates + biases
 
 
 def bias_threshold(name: str) -> float | None:
@@ -124,7 +113,7 @@ def bias_threshold(name: str) -> float | None:
     >>> bias_threshold("threshold_bias_at_0_95")
     0.95
     """
-    threshold = re.fullmatch(rf"{_BIAS}([01](?:_\d+)?)", name)
+    threshold = re.fullmatch(r"threshold_bias_at_([01](?:_\d+)?)", name)
     return None if threshold is None else float(threshold[1].replace("_", "."))
 
 
@@ -138,16 +127,50 @@ def threshold_rows(
     ``nearby``, the mean prediction less share of recalls near the threshold, and how many reviews
     that are.
     """
-    return tuple(_row(tally, threshold, level) for threshold in thresholds)
+    rows = []
+    for threshold in thresholds:
+        counts = tally.confusion(threshold)
+        row = {"threshold": threshold, **counts}
+        for statistic, (name, other) in RATES.items():
+            n = counts[name] + counts[other]
+            low, high = wilson_interval(counts[name], n, level=level)
+            row[statistic] = confusion_rate(tally, statistic, threshold)
+            row |= {f"{statistic}_low": float(low), f"{statistic}_high": float(high)}
+        row["bias"] = threshold_bias(tally, threshold)
+        row["nearby"] = float(tally.count[rows_near(tally, threshold)].sum())
+        rows.append(row)
+    return tuple(rows)
 
 
-def _row(tally: Tally, threshold: float, level: float) -> dict[str, float]:
-    counts = tally.confusion(threshold)
-    row = {"threshold": threshold, **counts}
-    for statistic, (counted, other) in RATES.items():
-        n = counts[counted] + counts[other]
-        low, high = wilson_interval(counts[counted], n, level=level)
-        row[statistic] = counts[counted] / n if n else math.nan
-        row |= {f"{statistic}_low": float(low), f"{statistic}_high": float(high)}
-    bias, reviews = _near(tally, threshold)
-    return row | {"bias": bias / reviews if reviews else math.nan, "nearby": reviews}
+@dataclass(frozen=True, slots=True)
+class RocCurve:
+    """A receiver operating characteristic, thinned for drawing."""
+
+    # [m]: From (0, 0) to (1, 1); empty where one of the outcomes never happened
+    fpr: FloatArray
+    tpr: FloatArray
+    # Threshold, false and true positive rate of the rule "recalled if p >= threshold"
+    at: tuple[tuple[float, float, float], ...]
+    auc: float  # Area under the complete curve; NaN where it is not defined
+
+
+def roc_of(
+    tally: Tally, *, thresholds: Sequence[float] = DEFAULT_THRESHOLDS, points: int = 2001
+) -> RocCurve:
+    """Compute the ROC curve of a tally, with the operating points of some thresholds.
+
+    At most `points` points are kept, evenly along the false positive rate.
+    """
+    at = []
+    for threshold in thresholds:
+        rates = (confusion_rate(tally, "fpr", threshold), confusion_rate(tally, "tpr", threshold))
+        at.append((float(threshold), *rates))
+    if not (tally.n_forgotten and tally.n_recalled):
+        return RocCurve(np.empty(0), np.empty(0), tuple(at), math.nan)
+    whole = tally.below[:, -1:]
+    fpr, tpr = (whole - tally.below[:, ::-1]) / whole
+    if len(fpr) > points:
+        even = np.linspace(0, 1, points - 1)
+        chosen = np.unique(np.r_[0, np.searchsorted(fpr, even, side="right") - 1])
+        fpr, tpr = fpr[chosen], tpr[chosen]
+    return RocCurve(fpr, tpr, tuple(at), auc(tally))

@@ -20,12 +20,10 @@ from srs_eval.metrics.bins import (
     FSRS_OPTIMIZER,
     Bins,
     Scale,
-    every_bin,
     mean_square,
     mean_variance,
 )
-from srs_eval.metrics.predictions import Predictions
-from srs_eval.metrics.validate import predictions_of
+from srs_eval.metrics.predictions import Predictions, predictions_of
 from srs_eval.plots import style
 
 # Whole numbers up to this have their bins named: 100 years in days.
@@ -96,7 +94,7 @@ def plot_bins(
 
 
 def bins_figure(reviews: Predictions | FloatArray, *, title: str = "") -> Figure:
-    """Draw the bins of RMSE(bins) of predictions, or of sums of `every_bin`: see `plot_bins`."""
+    """Draw the bins of RMSE(bins) of predictions, or of sums of every bin: see `plot_bins`."""
     gaps = bin_gaps(reviews)
     with style.titled_figure("bins", title) as figure:
         axes = figure.add_subplot()
@@ -109,10 +107,10 @@ def bins_figure(reviews: Predictions | FloatArray, *, title: str = "") -> Figure
 
 def bin_gaps(reviews: Predictions | FloatArray, *, scales: Bins = FSRS_OPTIMIZER) -> BinGaps:
     """Add up the bins of RMSE(bins) that differ in lapses only; empty where facts are missing."""
-    sums = every_bin(scales, reviews) if isinstance(reviews, Predictions) else reviews
+    sums = scales.sums(reviews, every=True) if isinstance(reviews, Predictions) else reviews
     columns, intervals = _ranges(scales.interval)
     rows, numbers = _ranges(scales.reviews)
-    table = sums.reshape(scales.interval.count, scales.reviews.count, -1, 3).sum(axis=2)
+    table = sums.reshape(*scales.shape, 3).sum(axis=2)
     table = np.add.reduceat(np.add.reduceat(table, columns, axis=0), rows, axis=1)
     n, gap, variance = table.transpose(2, 1, 0)
     across, up = (np.flatnonzero((n > 0).any(axis=axis)) for axis in (0, 1))  # NaN is not

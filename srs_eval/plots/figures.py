@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,9 +11,9 @@ from matplotlib.figure import Figure
 
 from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.evaluation.fits import Fit
-from srs_eval.metrics.bins import FSRS_OPTIMIZER, every_bin
+from srs_eval.metrics.bins import FSRS_OPTIMIZER
+from srs_eval.metrics.bootstrap import FineCounts, fine_counts
 from srs_eval.metrics.panel import HEADLINE, default_panel
-from srs_eval.metrics.pooled import FineCounts, fine_counts
 from srs_eval.metrics.predictions import Curves, Predictions, join_curves
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS
@@ -31,14 +32,14 @@ class RunSums:
     def __init__(self, users: Iterable[Predictions]) -> None:
         counts = FineCounts(DEFAULT_THRESHOLDS)
         self.elapsed = np.zeros((CELLS, 5))
-        self.bins = np.zeros((FSRS_OPTIMIZER.cells, 3))
+        self.bins = np.zeros((math.prod(FSRS_OPTIMIZER.shape), 3))
         curves: list[Curves] = []
         ordinals: list[IntArray | None] = []
         for predictions in users:
             tally = Tally.of(predictions)
-            counts.add(*fine_counts(tally, DEFAULT_THRESHOLDS), tally.precision)
+            counts.add(*fine_counts(tally, DEFAULT_THRESHOLDS))
             self.elapsed += elapsed_sums(predictions)
-            self.bins += every_bin(FSRS_OPTIMIZER, predictions)
+            self.bins += FSRS_OPTIMIZER.sums(predictions, every=True)
             if predictions.curves is not None:
                 curves.append(predictions.curves)
                 ordinals.append(nth_review_of_curves(predictions))

@@ -12,8 +12,8 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from srs_eval.metrics.predictions import Predictions
-from srs_eval.metrics.roc import RocCurve, roc_of
 from srs_eval.metrics.tally import Tally
+from srs_eval.metrics.threshold import RocCurve, roc_of
 from srs_eval.plots import style
 
 _THRESHOLDS = (0.7, 0.8, 0.9, 0.95)

@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from srs_eval.data.reviews import FloatArray
-from srs_eval.metrics.means import mean_of_users
+from srs_eval.metrics.means import clipped, mean_of_users
 from srs_eval.metrics.metric import UNBOUNDED, Better
-from srs_eval.metrics.summary import clipped
 from srs_eval.plots import style
 
 _KEY = "line: median; diamond: mean with its 99 % interval over users"

@@ -26,8 +26,8 @@ from srs_eval.evaluation.scoring import (
     score_user,
     summarise_users,
 )
+from srs_eval.metrics.bootstrap import PooledSums, user_sums
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.pooled import PooledSums, user_sums
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.runs.checkpoint import Checkpoint

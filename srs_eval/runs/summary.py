@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from srs_eval.algorithms.algorithm import UNKNOWN
 from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import ScoredUser
-from srs_eval.metrics.summary import MetricSummary
+from srs_eval.metrics.means import MetricSummary
 
 # What sets a model apart from one that is fitted to earlier reviews of the same user and then
 # left as it is: the mark of its name, and what the mark means.

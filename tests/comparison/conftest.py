@@ -15,10 +15,10 @@ from cases import values_in
 
 from srs_eval.comparison import report
 from srs_eval.evaluation.scoring import Scores
+from srs_eval.metrics.means import MetricSummary
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import Predictions, rows_fingerprint, select
 from srs_eval.metrics.scores import auc, brier, log_loss
-from srs_eval.metrics.summary import MetricSummary
 from srs_eval.runs.folder import SUMMARY, save, write_json
 from srs_eval.runs.summary import Summary
 

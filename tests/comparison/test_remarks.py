@@ -10,7 +10,7 @@ import pytest
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.remarks import warnings
 from srs_eval.comparison.standings import mean_of
-from srs_eval.metrics.summary import MetricSummary
+from srs_eval.metrics.means import MetricSummary
 from srs_eval.runs.summary import Summary
 
 NAN = math.nan

@@ -17,7 +17,7 @@ from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.metrics.bootstrap import sample_of
 from srs_eval.metrics.means import ratio_of_sums
-from srs_eval.metrics.universal import um_plus
+from srs_eval.metrics.scores import um_plus
 
 # By what the scores are recomputed, from nothing but the files.
 PLAIN = {

@@ -10,7 +10,7 @@ from metric_functions import METRIC, of_outcomes, rmse_bins, scored, smece_exact
 
 from srs_eval.metrics.bins import WIKI_2024
 from srs_eval.metrics.reliability import reliability_of
-from srs_eval.metrics.smooth_ece import absolute_integral, cosine_series, residual_masses
+from srs_eval.metrics.smooth_ece import NODES, absolute_integral, cosine_series, onto_grid
 from srs_eval.metrics.tally import tally
 
 
@@ -18,7 +18,7 @@ def test_the_smooth_calibration_error_is_its_own_bandwidth(weyl):
     p, recalled = weyl(60, 0.2)
     p[:2] = 0, 1
     value = smece_exact(p, recalled)
-    series = cosine_series(residual_masses(tally(p, recalled)))
+    series = cosine_series(onto_grid(p, (p - recalled) / len(p), NODES + 1))
     assert absolute_integral(series, value) == pytest.approx(value, abs=1e-9)
     p, recalled = [0.0, 0.0, 1.0, 5e-324], [0, 0, 0, 1]  # the smallest bandwidth there is
     assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))

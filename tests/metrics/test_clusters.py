@@ -11,18 +11,18 @@ from scipy import stats
 from scipy.special import expit
 
 from srs_eval.metrics import bootstrap
-from srs_eval.metrics import pooled as pooled_module
 from srs_eval.metrics.bootstrap import (
     RESAMPLES,
-    Table,
+    PooledSums,
+    cell_edges,
     cluster_counts,
     cluster_intervals,
+    cluster_sums,
     intervals_around,
-    own_cells,
-    single_user_intervals,
+    pool,
+    tallies,
 )
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.predictions import concatenate, select
 from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import Tally, log_losses
@@ -32,9 +32,11 @@ LOG_LOSS, BRIER, AUC = (METRIC[name] for name in ("log_loss", "brier", "auc"))
 EXACT = {"log_loss", "brier", "mbe", "ece", "rmse_bins", "rmse_bins_by_p", "confusion_ppv_at_0_9"}
 
 
-def table_of(panel, predictions, clusters):
-    edges = own_cells(panel, Tally.of(predictions))
-    return Table.of(predictions, edges, predictions.card, clusters), edges
+def drawn_by(weights, predictions, clusters=60):
+    """Tallies of cards that are drawn so often."""
+    edges = cell_edges(PANEL, np.dtype(float), Tally.of(predictions))
+    table = cluster_sums(predictions, edges, predictions.card, clusters)
+    return list(tallies(table, np.asarray(weights, float), edges, np.dtype(float)))
 
 
 def rows(predictions):
@@ -47,8 +49,7 @@ def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(one_user):
     whole = one_user(n=2000)
     random = np.random.default_rng(1).integers(0, 4, (2, 60))
     for counts, predictions in ((random, replace(whole, curves=None)), (np.ones((1, 60)), whole)):
-        table, edges = table_of(PANEL, predictions, 60)
-        for row, drawn in zip(counts, table.weighted(counts.astype(float), edges), strict=True):
+        for row, drawn in zip(counts, drawn_by(counts, predictions), strict=True):
             rows = np.repeat(np.arange(2000), row[predictions.card].astype(int))
             scores = PANEL.score(select(predictions, rows))
             for name, value in PANEL.of(drawn).items():
@@ -69,8 +70,7 @@ def test_nobody_scores_as_undefined(one_user):
     assert all(math.isnan(score) for score in pooled.scores.values())
     assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
     predictions = one_user(n=300, cards=10)  # nor does a resample of two cards without reviews
-    table, edges = table_of(PANEL, predictions, 12)
-    (drawn,) = table.weighted(np.r_[np.zeros(10), 1, 1][None], edges)
+    (drawn,) = drawn_by([[*[0] * 10, 1, 1]], predictions, 12)
     assert len(drawn) == 0
 
 
@@ -82,15 +82,13 @@ def test_metrics_of_rows_are_of_single_users_alone(users):
     assert np.isnan(pooled.intervals["rows"]).all()
     assert np.isfinite(pooled.intervals["log_loss"]).all()
     assert panel.score(users[0])["rows"] == np.median(users[0].p)
-    assert np.isnan(single_user_intervals(panel, users[0])["rows"]).all()
+    assert np.isnan(cluster_intervals(panel, users[0])["rows"]).all()
 
 
 @pytest.mark.parametrize("groups", [10_000, 4], ids=["users", "groups"])
 def test_users_are_pooled_to_the_panel_of_all_rows_also_in_groups(users, monkeypatch, groups):
-    for module in (pooled_module, bootstrap):
-        monkeypatch.setattr(module, "GROUPS", groups)
+    monkeypatch.setattr(bootstrap, "GROUPS", groups)
     found = pool(PooledSums(PANEL, users), resamples=10)
-    assert found.are_grouped == (groups == 4)
     whole = concatenate(users)
     scores = PANEL.score(whole)
     for name in EXACT | {name for name in scores if "temporal" in name}:
@@ -101,12 +99,6 @@ def test_users_are_pooled_to_the_panel_of_all_rows_also_in_groups(users, monkeyp
         assert row["tp"] == ((whole.p >= row["threshold"]) & whole.recalled).sum()
         name = f"confusion_ppv_at_{row['threshold']}".replace(".", "_")
         assert row["ppv"] == found.scores[name]
-
-
-def test_the_group_of_a_user_depends_on_the_name_alone():
-    assert bootstrap.group_of(7) == bootstrap.group_of("7") == 3230
-    sizes = np.bincount([bootstrap.group_of(user) for user in range(20_000)], minlength=10_000)
-    assert (len(sizes), sizes.max()) == (10_000, pytest.approx(9, abs=3))
 
 
 @pytest.mark.parametrize("reviews", [[12] * 5, [12] * 40, [5, 10, 20, 40, 80, 160, 320, 640]])
@@ -122,7 +114,7 @@ def test_intervals_are_students_t_times_the_spread_of_the_resampled_means(review
     effective = np.sum(reviews) ** 2 / np.sum(np.square(reviews))
     spread = means.std(ddof=1) * math.sqrt(effective / (effective - 1))
     half = stats.t.ppf(0.995, effective - 1) * spread
-    lo, hi = single_user_intervals(Panel([LOG_LOSS]), predictions)["log_loss"]
+    lo, hi = cluster_intervals(Panel([LOG_LOSS]), predictions)["log_loss"]
     assert (hi - losses.mean(), losses.mean() - lo) == pytest.approx((half, half))
 
 
@@ -163,7 +155,7 @@ def test_outcomes_that_are_all_alike_have_no_width():
     bias = METRIC["threshold_bias_at_0_9"]
     for outcomes, defined in ((recalled, [True, False]), (recalled | True, [False, False])):
         given = predicted(p, outcomes, card=card, day=None)
-        found = single_user_intervals(Panel([LOG_LOSS, bias]), given)
+        found = cluster_intervals(Panel([LOG_LOSS, bias]), given)
         assert list(found) == ["log_loss", bias.name]
         assert np.isfinite([*found.values()]).all(axis=1).tolist() == defined
 
@@ -179,10 +171,9 @@ def test_what_depends_on_the_order_has_its_interval_however_close_predictions_ar
     rng = np.random.default_rng(0)
     known = rng.normal(0, 1, USERS)[USER] + rng.normal(0, 1, N)  # alike within users
     recalled = rng.random(N) < expit(2 + known / 2)
-    predictions = predicted(0.9 + span * (known / np.ptp(known)), recalled)
-    counted = Tally.of(predictions)
-    about = Panel([AUC]), predictions, [USER], counted, {"auc": 0.5}
-    lo, hi = cluster_intervals(*about, resamples=40)["auc"]
+    p = 0.9 + span * (known / np.ptp(known))
+    predictions = predicted(p, recalled, user=USER)
+    lo, hi = cluster_intervals(Panel([AUC]), predictions, ["user"], resamples=40)["auc"]
     half = (hi - lo) / 2
     drawn = [
         scored(AUC, select(predictions, np.repeat(np.arange(N), counts.astype(int)[USER])))

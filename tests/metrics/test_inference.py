@@ -27,7 +27,6 @@ from srs_eval.metrics.significance import (
     behind_leader,
     exact_interval,
     holm,
-    sign_test,
     wilson_interval,
 )
 
@@ -161,9 +160,10 @@ def test_one_day_or_no_review_leaves_no_interval():
 
 
 def test_users_are_counted_by_the_sign_of_the_difference():
-    losses = np.array([-0.1, 0.2, -0.3, 0.0, 1e-14, math.nan])
-    assert sign_test(losses, rounding=1e-13) == SignTest(2, 1, 2)
-    assert sign_test(losses) == SignTest(2, 2, 1)
+    a = np.array([0.4, 0.7, 0.2, 0.5, 0.5 + 1e-13, math.nan])
+    b = np.array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    assert paired_signs(a, b) == SignTest(2, 1, 2)  # as small as rounding is no difference
+    assert paired_signs(1e-3 * a, 1e-3 * b - 1e-5) == SignTest(2, 3, 0)
 
 
 @settings(deadline=None)

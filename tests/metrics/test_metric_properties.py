@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import arrays
 from metric_functions import METRIC, scored
 from pairs import probabilities
 
+from srs_eval.metrics.bootstrap import PooledSums, pool
 from srs_eval.metrics.panel import Panel, full_panel
-from srs_eval.metrics.pooled import PooledSums, pool
 from srs_eval.metrics.predictions import Curves, concatenate, select
 from srs_eval.metrics.temporal import reviews_of_curves, sample_elapsed, temporal_rates
 

@@ -11,22 +11,19 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
-from cases import making, refusals
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from pairs import predicted
 
-from srs_eval.errors import ScoreError
-from srs_eval.metrics.bootstrap import single_user_intervals
-from srs_eval.metrics.means import mean_of_users, user_weights
+from srs_eval.errors import ConfigError, ScoreError
+from srs_eval.metrics.bootstrap import PooledSums, cluster_intervals
+from srs_eval.metrics.means import mean_of_users, summarise, user_weights
 from srs_eval.metrics.metric import metric
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
-from srs_eval.metrics.pooled import PooledSums
 from srs_eval.metrics.predictions import select
 from srs_eval.metrics.score import PanelResult, score
-from srs_eval.metrics.scores import brier, mbe
-from srs_eval.metrics.summary import summarise
-from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.scores import brier
+from srs_eval.metrics.tally import Tally
 
 P = [0.9, 0.8, 0.3, 0.6]
 RECALLED = [1, 1, 0, 0]
@@ -53,141 +50,135 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_every_container_gives_the_same_numbers_and_may_miss_some(container):
+def test_every_container_gives_the_same_numbers_and_may_miss_none(container):
     of_p, of_recalled = CONTAINERS[container]
     expected = score(np.array(P), np.array(RECALLED, bool))
-    got = score(of_p(P), of_recalled(RECALLED))
-    assert list(got.values()) == pytest.approx(list(expected.values()), nan_ok=True)
-    missed = of_p([0.9, None, 0.3, 0.6]), of_recalled(RECALLED)
+    scores = score(of_p(P), of_recalled(RECALLED))
+    assert list(scores.values()) == pytest.approx(list(expected.values()), nan_ok=True)
     with pytest.raises(ScoreError, match="p is NaN at position 1"):
-        score(*missed)
-    facts = {"elapsed_days": [1, 2, 3, 4], "nth_review": [2, 2, None, 2], "lapses": [0] * 4}
-    omitted = score(*missed, **facts, nan_policy="omit")
-    assert (omitted["n"], omitted["n_dropped"]) == (2, 2)
-    assert omitted["brier"] == pytest.approx((0.1**2 + 0.6**2) / 2)
+        score(of_p([0.9, None, 0.3, 0.6]), of_recalled(RECALLED))
     torch = pytest.importorskip("torch")
     assert score(torch.tensor([1, 0]), torch.tensor([1, 0]))["brier"] == 0
     with pytest.raises(ScoreError, match=r"p cannot be read as numbers.*grad"):
-        score(torch.tensor(P, requires_grad=True), RECALLED)
+        score(torch.tensor([0.9], requires_grad=True), [1])
 
 
 def masked(values):
     return np.ma.array(values, mask=[False, True, False, False])
 
 
-NAMELESS = (
-    *(["a", None, "b", "b"], [1.0, math.nan, 2.0, 2.0], masked([1, 2, 3, 3])),
-    pd.Series(["a", None, "b", "b"], dtype="category"),
-    pd.to_datetime(["2020-01-01", None, "2020-01-02", "2020-01-02"]),
+DAYS = np.array([1, 2, 3, 4], "m8[D]")
+FACTS = {"elapsed_days": [1, 2, 3, 9], "nth_review": [2] * 4, "lapses": [0] * 4}
+# Arguments of `score`, and words of the error.
+REFUSED = (
+    ({name: [] for name in ("p", "recalled", *FACTS)}, "no reviews"),
+    ({"p": [math.nan, 1.5, -0.5, 1]}, r"p is NaN at position 0\n.* at position 1 and 1 more: 1.5"),
+    ({"p": masked(P)}, "p is NaN at position 1"),
+    ({"recalled": [1, 0, 7, 1]}, "recalled is neither 0 nor 1 at position 2: 7"),
+    ({"recalled": [1, 1]}, r"recalled has shape \(2,\)"),
+    ({"day": [0, 0, 0]}, r"day has shape \(3,\)"),
+    ({"p": 0.5, "recalled": 1}, "one dimension"),
+    ({"recalled": ["a", "b", "c", "d"]}, "recalled cannot be read"),
+    ({"p": DAYS}, "p cannot be read as numbers: it is timedelta64"),
+    ({"lapses": np.array(P, complex)}, "lapses cannot be read as numbers: it is complex128"),
+    ({"elapsed_days": [1, math.inf, 1, 1]}, "elapsed_days must be less than 1e.09"),
+    ({"elapsed_days": [1, -1, 1, 1]}, "elapsed_days must be at least 0 everywhere, found -1"),
+    ({"nth_review": [1, 0, 1, 1]}, "nth_review must be at least 1"),
+    ({"lapses": [1, 1_000_000_000, 1, 1]}, "lapses must be less than 1e.09"),
+    ({"level": 2, "resamples": -1}, "resamples is -1.* level is 2"),
+    *(
+        ({column: labels}, f"{column} has missing values")
+        for column in ("user", "card", "day")
+        for labels in (
+            ["a", None, "b", "b"],
+            [1.0, math.nan, 2.0, 2.0],
+            masked([1, 2, 3, 3]),
+            pd.Series(["a", None, "b", "b"], dtype="category"),
+            pd.to_datetime(["2020-01-01", None, "2020-01-02", "2020-01-02"]),
+        )
+    ),
 )
 
 
-@pytest.mark.parametrize("labels", NAMELESS)
-def test_nameless_users_cards_and_days_are_refused_or_left_out(labels):
-    for column in ("user", "card", "day"):
-        given = {column: labels, "panel": BRIER}
-        with pytest.raises(ScoreError, match=f"{column} has missing values; see nan_policy"):
-            score(P, RECALLED, **given)
-        scores = score(P, RECALLED, **given, nan_policy="omit")
-        assert (scores["n"], scores["n_dropped"]) == (3, 1)
-    for column, values in (("p", P), ("recalled", RECALLED), ("lapses", [0] * 4)):
-        given = {"p": P, "recalled": RECALLED, column: masked(values), "panel": BRIER}
-        assert score(**given, nan_policy="omit")["n_dropped"] == 1
+@pytest.mark.parametrize(("options", "words"), REFUSED)
+def test_what_cannot_be_scored_is_refused_with_its_column_position_and_value(options, words):
+    with pytest.raises(ScoreError, match=f"(?s){words}"):
+        score(**{"p": P, "recalled": RECALLED, **FACTS, **options})
+
+
+@pytest.mark.parametrize(("strays", "stranger"), [(1, 600), (20, 600), (1, -1)])
+def test_curves_of_reviews_that_were_not_scored_are_refused(one_user, strays, stranger):
+    whole = one_user(n=600, curves=20)
+    row = np.where(np.arange(20) < strays, stranger, whole.curves.row)
+    predictions = replace(whole, curves=replace(whole.curves, row=row))
+    with pytest.raises(ScoreError, match=rf"curve 0 \(and {strays - 1} more\)"):
+        cluster_intervals(default_panel(), predictions, resamples=2)
+
+
+def test_users_that_are_pooled_are_checked():
+    outside = replace(predicted([0.5], [True]), p=np.array([1.5]))
+    with pytest.raises(ScoreError, match="p is outside"):
+        PooledSums(default_panel(), [outside])
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: Panel([]), "no metric"),
+        (lambda: Panel([brier, brier]), "'brier' is there twice"),
+        (lambda: Panel({"RMSE(bins)": brier}), "RMSE.bins.* characters"),
+        (lambda: Panel({"brier": 0.1}), "brier: 0.1 is not a function"),
+        (lambda: Panel({"brier": partial(brier, bins=3)}), "brier.* 'bins'"),
+        (lambda: Panel([brier], thresholds=[90]), r"threshold 90 is not in \[0, 1\]"),
+        (lambda: metric("up"), "'up', expected one of lower, higher"),
+        (lambda: user_weights([1, 2], "log"), "'log' is not one of users, reviews"),
+    ],
+)
+def test_options_that_make_no_metric_are_refused(build, words):
+    with pytest.raises(ConfigError, match=words):
+        build()
 
 
 def test_cards_and_days_are_resampled_where_there_is_one_user(of_users):
     p, recalled, _ = of_users
-    given = {"card": np.arange(400) // 2, "day": np.arange(400) // 20}
-    by_both = score(p, recalled, **given, panel=BRIER)
-    alone = score(p, recalled, user=["someone"] * 400, **given, panel=BRIER)
+    labels = {"card": np.arange(400) // 2, "day": np.arange(400) // 20}
+    by_both = score(p, recalled, **labels, panel=BRIER)
+    alone = score(p, recalled, user=["someone"] * 400, **labels, panel=BRIER)
     assert (alone.interval_over, alone.intervals) == ("cards and days", by_both.intervals)
     widths = [
         np.ptp(score(p, recalled, **{name: of}, panel=BRIER).intervals["brier"])
-        for name, of in given.items()
+        for name, of in labels.items()
     ]
     assert np.ptp(by_both.intervals["brier"]) == pytest.approx(np.hypot(*widths))
-    nothing = score(p, recalled, user=[1] * 400, panel=BRIER)
-    assert (nothing.intervals, nothing.interval_over) == ({}, "")
+    for options in ({"user": [1] * 400}, {**labels, "resamples": 0}):
+        nothing = score(p, recalled, **options, panel=BRIER)
+        assert (nothing.intervals, nothing.interval_over) == ({}, "")
 
 
-@pytest.fixture(scope="module")
-def result():
-    rng = np.random.default_rng(0)
-    p = rng.beta(9, 1.2, 400)
-    return score(p, rng.random(400) < p, user=np.arange(400) % 8, resamples=20)
-
-
-def test_it_prints_the_metrics_of_a_run_and_names_the_undefined(result, golden_text):
-    few = score([0.9, math.nan, 0.8], [1, 1, 0], nan_policy="omit")
-    other = score([0.9, 0.8], [1, 0], panel=Panel([brier, mbe]))
-    golden_text("scores_printed", "\n\n".join(map(str, (result, few, other))))
-    assert repr(result) == str(result)
-
-
-def test_it_is_a_dictionary_of_numbers_and_a_frame_with_a_row_for_each(result):
-    assert tuple(result) == ("n", "n_dropped", *default_panel().names)
+def test_scores_are_a_dictionary_that_prints_the_metrics_of_a_run_and_a_frame(of_users):
+    p, recalled, user = of_users
+    result = score(p, recalled, user=[f"user {number}" for number in user], resamples=20)
+    assert tuple(result) == ("n", *default_panel().names)
     np.testing.assert_equal(json.loads(json.dumps(result)), dict(result))
     again = pickle.loads(pickle.dumps(result))
-    assert (type(again), str(again)) == (PanelResult, str(result))
-    assert again.intervals.keys() == result.intervals.keys()
+    assert (type(again), repr(again)) == (PanelResult, str(result))
+    heading, *rows, undefined, hidden = str(result).splitlines()
+    assert heading == "400 reviews; 99 % intervals from resampling users"
+    shown = ["log_loss", "normalized_entropy", "brier_skill", "smece", "auc"]
+    assert [row.split()[0] for row in rows] == [*shown, "threshold_bias_at_0_9"]
+    lo, hi = result.intervals["auc"]
+    assert rows[4].split()[1:5] == [f"{result['auc']:.4f}", f"{lo:.4f}", "…", f"{hi:.4f}"]
+    assert rows[3].endswith(f"lower is better; {result['smece_floor']:.4f} by chance")
+    assert undefined.endswith(": rmse_bins")
+    assert hidden.startswith("49 more")
     frame = result.to_frame()
     assert list(frame.columns) == ["score", "lo", "hi", "better"]
     assert (list(frame.index), frame.index.name) == (list(result), "metric")
-    assert tuple(frame.loc["auc"]) == (result["auc"], *result.intervals["auc"], "higher")
+    assert tuple(frame.loc["auc"]) == (result["auc"], lo, hi, "higher")
+    assert str(score(P, RECALLED, panel=BRIER)).split() == ["4", "reviews", *BRIER_ROW]
 
 
-DAYS = np.array([1, 2, 3, 4], "m8[D]")
-FACTS = {"elapsed_days": [1, 2, 3, 9], "nth_review": [2] * 4, "lapses": [0] * 4}
-
-
-def scoring(p=P, recalled=RECALLED, **options):
-    return lambda: score(p, recalled, **options)
-
-
-def strayed(one_user, rows, stranger):
-    """Curves of which one, or all, belong to a review that was not scored."""
-    whole = one_user(n=600, curves=20)
-    curves = replace(whole.curves, row=np.where(np.arange(20) < rows, stranger, whole.curves.row))
-    return single_user_intervals(default_panel(), replace(whole, curves=curves), resamples=2)
-
-
-SCORES = {
-    "pandas NA": scoring(pd.Series([0.9, pd.NA, 0.3, 0.6], dtype="Float64")),
-    "several": lambda: tally([math.nan, 1.5, -0.5], [1, 0, 7]),
-    "list for a panel": scoring(panel=[brier]),
-    "panel and thresholds": scoring(panel=Panel([brier]), thresholds=[0.9]),
-    "days for p": scoring(DAYS),
-    "days as fact": scoring(**FACTS | {"elapsed_days": DAYS}),
-    "pandas days": scoring(**FACTS | {"lapses": pd.to_timedelta([1, 2, 3, 4], "D").as_unit("s")}),
-    "complex": scoring(**FACTS | {"lapses": np.array(P, complex)}),
-    "pooled": lambda: PooledSums(default_panel(), [outside()]),
-}
-KINDS = {
-    "score": lambda p=P, recalled=RECALLED, **options: score(p, recalled, **options),
-    "facts": lambda **facts: score(P, RECALLED, **FACTS | facts),
-    "panel": lambda **options: Panel([brier], **options),
-    "no_metrics": lambda: Panel([]),
-    "twice": lambda: Panel([brier, brier]),
-    "names": lambda: Panel({"RMSE(bins)": brier}),
-    "number": lambda: Panel({"brier": 0.1}),
-    "options": lambda: Panel({"brier": partial(brier, bins=3)}),
-    "direction": lambda: metric("up"),
-    "weights": partial(user_weights, [1, 2]),
-}
-
-
-def outside():
-    return replace(predicted([0.5], [True]), p=np.array([1.5]))
-
-
-def test_what_cannot_be_scored_is_refused(one_user, golden_text):
-    strays = {"1 stray": (1, 600), "20 stray": (20, 600), "before the first": (1, -1)}
-    curves = {name: partial(strayed, one_user, *stray) for name, stray in strays.items()}
-    golden_text("scores_refused", refusals(SCORES | curves, ScoreError))
-
-
-def test_options_that_make_no_metric_and_values_that_are_no_scores_are_refused(transcript):
-    transcript("metrics_refused", making(KINDS))
+BRIER_ROW = ["brier", "0.1250", "lower", "is", "better"]
 
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -238,13 +229,13 @@ def test_metrics_are_functions_of_a_tally_or_of_predictions_with_what_is_declare
         ("higher", (0, 0.5), True),
         ("neither", (-math.inf, math.inf), False),
     ]
-    assert np.isfinite(single_user_intervals(panel, predictions)["width"]).all()
+    assert np.isfinite(cluster_intervals(panel, predictions)["width"]).all()
     assert math.isnan(panel.score(predictions)["infinite"])
     empty = select(replace(predictions, curves=None), slice(0, 0))
     assert all(math.isnan(value) for value in default_panel().score(empty).values())
 
 
-def test_users_reviews_and_all_together_are_told_apart():
+def test_users_reviews_and_all_together_are_summarised():
     scores = np.array([[0.3, 0.7], [0.5, np.nan], [0.4, 0.6], [0.1, 0.9]])
     names, sizes = ["log_loss", "auc"], np.array([300, 100, 50, 0])
     found = summarise(names, scores, sizes, {"log_loss": 0.36}, bounds={"log_loss": (0.0, 0.4)})

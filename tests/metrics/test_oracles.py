@@ -23,20 +23,12 @@ from sklearn import metrics as sklearn
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 
+from srs_eval.metrics.bootstrap import PooledSums, pool
 from srs_eval.metrics.ici import CELLS
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.pooled import PooledSums, pool
-from srs_eval.metrics.roc import roc_of
-from srs_eval.metrics.scores import corp_discrimination_log, log_bins
-from srs_eval.metrics.smooth_ece import (
-    absolute_integral,
-    cosine_series,
-    residual_masses,
-    smece_on_lattice,
-)
+from srs_eval.metrics.scores import corp_discrimination_log, log_bins, um_plus
 from srs_eval.metrics.tally import Tally, tally
-from srs_eval.metrics.threshold import RATES
-from srs_eval.metrics.universal import um_plus
+from srs_eval.metrics.threshold import RATES, roc_of
 
 
 @pytest.fixture(scope="module")
@@ -195,14 +187,6 @@ def test_smece_is_that_of_relplot_and_the_exact_one_near_it(n, exponent, shape):
     assert smece(p, recalled) == pytest.approx(expected, abs=1e-13)
     if n >= 20_000:
         assert smece_exact(p, recalled) == pytest.approx(expected, abs=3e-4)
-    if n == 400_000:  # the kernel falls between nodes
-        assert smece_on_lattice(tally(p, recalled))[1] * 1024 <= 3
-
-
-def smoothed(sigma):
-    return lambda p, recalled: absolute_integral(
-        cosine_series(residual_masses(tally(p, recalled))), sigma
-    )
 
 
 CASES = json.loads((Path(__file__).parents[1] / "golden/metric_cases.json").read_text("utf-8"))
@@ -210,11 +194,8 @@ CASES = json.loads((Path(__file__).parents[1] / "golden/metric_cases.json").read
 CALLED = {"bss": "brier_skill", "ece10": "ece", "smece_relplot": "smece"}
 CALLED |= {"rmse_bins_old_log20": "rmse_bins_by_p", "mbe": "mbe", "auc": "auc"}
 CALLED |= {name: name for name in ("log_loss", "normalized_entropy", "brier", "smece_exact")}
-METRICS = {called: partial(of_outcomes, name) for called, name in CALLED.items()} | {
-    **{"smece_sigma_0_05": smoothed(0.05), "smece_sigma_0_01": smoothed(0.01)},
-    "sigma_relplot_x1024": lambda p, recalled: smece_on_lattice(tally(p, recalled))[1] * 1024,
-    "n_recalled": lambda p, recalled: np.sum(recalled),
-}
+METRICS = {called: partial(of_outcomes, name) for called, name in CALLED.items()}
+METRICS |= {"n_recalled": lambda p, recalled: np.sum(recalled)}
 
 
 def near(expected, tolerance):

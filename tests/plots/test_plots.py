@@ -12,10 +12,10 @@ from pairs import predicted
 
 from srs_eval import plots
 from srs_eval.algorithms.algorithm import Contribution
-from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, every_bin
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024
+from srs_eval.metrics.means import summarise
 from srs_eval.metrics.predictions import Curves, select
 from srs_eval.metrics.reliability import reliability_of
-from srs_eval.metrics.summary import summarise
 from srs_eval.metrics.tally import tally
 from srs_eval.plots.bins_plot import bin_gaps
 from srs_eval.plots.calibration_plot import plot_calibration
@@ -186,7 +186,7 @@ def test_rmse_bins_is_the_metric_lapses_included_and_a_bin_has_the_reviews_of_it
 ):
     gaps = bin_gaps(some, scales=scales)
     assert gaps.rmse == pytest.approx(rmse_bins(*columns_of(some), scales=scales))
-    parts = sum(every_bin(scales, select(some, np.arange(3000) % 3 == k)) for k in range(3))
+    parts = sum(scales.sums(select(some, np.arange(3000) % 3 == k), every=True) for k in range(3))
     parts = bin_gaps(parts, scales=scales)
     np.testing.assert_allclose(parts.gap, gaps.gap, equal_nan=True)
     assert (parts.beyond_chance == gaps.beyond_chance).all()

@@ -16,10 +16,10 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
+from srs_eval.metrics.means import MetricSummary
 from srs_eval.metrics.panel import Panel, default_panel
-from srs_eval.metrics.predictions import Curves, Predictions, concatenate, read_only, select
+from srs_eval.metrics.predictions import Curves, Predictions, concatenate
 from srs_eval.metrics.scores import brier, log_loss
-from srs_eval.metrics.summary import MetricSummary
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs import folder as files
 from srs_eval.runs.folder import Run, runs_below
@@ -66,7 +66,6 @@ def test_no_column_is_forgotten_anywhere(tmp_path):
         assert read.predictions("nobody") is None
     together = concatenate(parts)
     assert_same(load_predictions(tmp_path), together)
-    assert_same(read_only(select(together, slice(None))), together)
 
 
 def test_users_of_both_kinds_and_precisions_share_a_file(tmp_path):
