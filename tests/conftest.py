@@ -65,6 +65,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_collection_finish():
     """Collect garbage again, but not among what the tests are made of."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
