@@ -27,15 +27,6 @@ IN_WORDS: dict[str, str] = {
 ALIASES = {"ahead": "previous_review", "imm": "at_review"}
 
 
-def latest(*parts: When) -> When:
-    """Return when a model predicts that is made of models that predict at these times.
-
-    >>> latest("day_before", "previous_review")
-    'day_before'
-    """
-    return max(parts, key=WHEN.index)
-
-
 def when_of(algorithm: object) -> When:
     """Return when an algorithm predicts.
 
@@ -47,15 +38,6 @@ def when_of(algorithm: object) -> When:
     if when not in WHEN:
         raise ValueError(f"when={when!r}: there are {', '.join(WHEN)}")
     return when
-
-
-def when_named(name: str) -> str:
-    """Return a name of `WHEN` for itself or its alias in public tables; other names unchanged.
-
-    >>> when_named("imm"), when_named("ahead"), when_named("day_before")
-    ('at_review', 'previous_review', 'day_before')
-    """
-    return ALIASES.get(name, name)
 
 
 class MemoryModel(Protocol):
@@ -79,7 +61,7 @@ class MemoryModel(Protocol):
 
 
 @runtime_checkable
-class CurveModel(Protocol):
+class CurveModel(MemoryModel, Protocol):
     """What a memory model with a forgetting curve has besides.
 
     A class of which only some models have a curve declares in an attribute `has_curve` whether
@@ -100,11 +82,7 @@ class CurveModel(Protocol):
         """
 
 
-class _Curved(MemoryModel, CurveModel, Protocol):
-    """Both at once."""
-
-
-def has_curve(model: MemoryModel) -> TypeGuard[_Curved]:
+def has_curve(model: MemoryModel) -> TypeGuard[CurveModel]:
     """Return whether a model has a forgetting curve."""
     return isinstance(model, CurveModel) and getattr(model, "has_curve", True)
 

@@ -12,14 +12,13 @@ import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
 from srs_eval.algorithms.history import no_reviews
-from srs_eval.algorithms.options import require_above_zero, require_bool, require_choice
+from srs_eval.algorithms.options import NotNegative, Positive, Switch, require_choice
 from srs_eval.algorithms.recurrent.model import RecurrentModel, with_binary_ratings
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.minimise import newton
 from srs_eval.engine.objective import (
-    RECENCIES,
     Curved,
     LogCoordinates,
     Objective,
@@ -60,9 +59,9 @@ class _Options:
     fit: InitVar[str] = "newton"
     parameters: Sequence[float] | None = None
     recency: Recency | None = None
-    half_life: float = HALF_LIFE
-    prior_weight: float | None = None
-    binary: bool = False
+    half_life: Positive = HALF_LIFE
+    prior_weight: NotNegative | None = None
+    binary: Switch = False
 
     def __post_init__(self, fit: str) -> None: ...
 
@@ -114,12 +113,6 @@ class Fitted(_Options, Algorithm, ABC):
     def __post_init__(self, fit: str) -> None:
         require_choice(self.name, "fit", fit, self.methods)
         self.method = fit
-        if self.recency is not None:
-            require_choice(self.name, "recency", self.recency, RECENCIES)
-        require_above_zero(self.name, "half_life", self.half_life)
-        if self.prior_weight is not None:
-            require_above_zero(self.name, "prior_weight", self.prior_weight, or_zero=True)
-        require_bool(self.name, "binary", self.binary)
         space = self.problem(no_reviews(whole_days=False)).space
         space.checked(self.parameters, self.name)
 
@@ -234,31 +227,36 @@ class Fitted(_Options, Algorithm, ABC):
         rng: np.random.Generator,
         previous: MemoryModel | None,
     ) -> MemoryModel:
+        """Minimise the penalised loss, and record how."""
+        space = problem.space
         centre = np.asarray(self.prior_centre(whole_days=problem.reviews.whole_days))
         objective = self.objective(problem, rows, centre)
-        coordinates, space = objective.coordinates, problem.space
+        coordinates = objective.coordinates
         bounds, start = coordinates.space(space), objective.centre
+        starts = [start]
         if previous is not None:
-            start = coordinates.encode(feasible(np.asarray(previous.parameters), space))
-        # Of objectives with several minima; half a spread away.
-        spread = 0.5 * np.minimum(bounds.spread, np.abs(start))
-        further = self.starts - 1 if previous is None else 0
-        others = [start + spread * rng.standard_normal(len(start)) for _ in range(further)]
+            starts = [coordinates.encode(feasible(np.asarray(previous.parameters), space))]
+        else:  # of objectives with several minima; half a spread away
+            spread = 0.5 * np.minimum(bounds.spread, np.abs(start))
+            drawn = (rng.standard_normal(len(start)) for _ in range(self.starts - 1))
+            starts += [start + spread * each for each in drawn]
         minima, errors = [], []
-        for begin in (start, *others):
+        for begin in starts:
             try:
                 minima.append(newton(objective, begin, bounds, tolerance=self.tolerance))
             except FitError as error:
                 errors.append(error)
         if not minima:
             raise errors[0]
-        minimum = min(minima, key=lambda end: end.value)
-        theta, information = minimum.parameters, minimum.information
-        w = feasible(coordinates.decode(theta), space)
-        standard = standard_errors(information, theta, bounds) * coordinates.slope(w)
-        note = "" if minimum.converged else "the fit stopped before it had converged"
-        errors_of_w = tuple(standard.tolist())
-        learned = Learned(errors_of_w, note, converged=minimum.converged, information=information)
+        end = min(minima, key=lambda minimum: minimum.value)
+        w = feasible(coordinates.decode(end.parameters), space)
+        errors_of_w = standard_errors(end.information, end.parameters, bounds)
+        learned = Learned(
+            standard_errors=tuple((errors_of_w * coordinates.slope(w)).tolist()),
+            note="" if end.converged else "the fit stopped before it had converged",
+            converged=end.converged,
+            information=end.information,
+        )
         return problem.model(tuple(w.tolist()), learned)
 
     def sample(
@@ -276,16 +274,15 @@ class Fitted(_Options, Algorithm, ABC):
         rows, problem = np.sort(rows), self.problem(reviews)
         w = np.asarray(model.parameters)
         objective = self.objective(problem, rows, w)
-        theta = objective.coordinates.encode(w)
-        squares = (self.weights(len(rows)) / self.weights(len(rows)).mean()) ** 2
+        theta, weight = objective.coordinates.encode(w), self.weights(len(rows))
         penalty = self.penalty(problem.space, _ASYMPTOTIC, whole_days=reviews.whole_days)
         widest = self.own_prior_weight / self.prior_strength if self.prior_strength else 0.0
-        bare = replace(objective, penalty_matrix=np.zeros_like(penalty))
-        squared = replace(bare, loss=problem.loss(rows, squares, public=False))
+        of_data = replace(objective, penalty_matrix=np.zeros_like(penalty))
+        squared = problem.loss(rows, (weight / weight.mean()) ** 2, public=False)
         covariance = error_covariance(
             learned.information,
-            bare.fisher(theta).information,
-            squared.fisher(theta).information,
+            of_data.fisher(theta).information,
+            replace(of_data, loss=squared).fisher(theta).information,
             2 * widest * penalty,
         )
         draws = sample(objective.coordinates, problem.space, w, covariance, rng, count)

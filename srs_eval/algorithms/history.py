@@ -95,18 +95,9 @@ def history_of(reviews: Reviews) -> History:
 
 def no_reviews(*, whole_days: bool = True) -> Reviews:
     """Return a log without reviews, for models that are built rather than fitted."""
-    nothing = np.empty(0, np.int64)
-    return Reviews(
-        user="",
-        card=nothing,
-        day=nothing,
-        rating=nothing,
-        elapsed_days=nothing,
-        elapsed=np.empty(0),
-        row=nothing,
-        duration_ms=np.empty(0),
-        whole_days=whole_days,
-    )
+    whole = dict.fromkeys(("card", "day", "rating", "elapsed_days", "row"), np.empty(0, np.int64))
+    real = dict.fromkeys(("elapsed", "duration_ms"), np.empty(0))
+    return Reviews(user="", whole_days=whole_days, **whole, **real)
 
 
 def _nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:

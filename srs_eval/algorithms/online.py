@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numba
 import numpy as np
+from annotated_types import Ge
+from pydantic import Strict
 
 from srs_eval.algorithms.algorithm import Algorithm, When
-from srs_eval.algorithms.options import require_above_zero, require_whole
+from srs_eval.algorithms.options import Finite, Positive
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
-from srs_eval.errors import ConfigError
-
-# What an algorithm carries from answer to answer.
-State = tuple[FloatArray, ...]
 
 
 class Online(Algorithm):
@@ -28,12 +26,12 @@ class Online(Algorithm):
     when: ClassVar[When] = "at_review"
 
     @abstractmethod
-    def predict_and_learn(self, state: State, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict `rows`, in time order, changing the state in place with each answer."""
+    def begin(self) -> FloatArray:
+        """Return the state before the first answer."""
 
     @abstractmethod
-    def begin(self) -> State:
-        """Return the state before the first answer."""
+    def predict_and_learn(self, state: FloatArray, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Predict `rows`, in time order, changing the state in place with each answer."""
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OnlineModel:
         """Follow the outcomes of `rows` from the first one on."""
@@ -47,12 +45,12 @@ class OnlineModel:
     """State after the training reviews, from which predictions go on learning."""
 
     algorithm: Online
-    state: State
+    state: FloatArray
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """The state, where it is a number."""
-        return tuple(float(each) for each in self.state if np.ndim(each) == 0)
+        """The state, where it is one number."""
+        return tuple(self.state.tolist()) if len(self.state) == 1 else ()
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict each of `rows` in time order, learning from each answer afterwards.
@@ -62,18 +60,18 @@ class OnlineModel:
         """
         in_time = np.argsort(rows, kind="stable")
         p = np.empty(len(rows))
-        state = tuple(each.copy() for each in self.state)
+        state = self.state.copy()
         p[in_time] = self.algorithm.predict_and_learn(state, reviews, rows[in_time])
         return uncertain(p)
 
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
 @numba.njit(error_model="numpy")
-def _moving(level: FloatArray, rate: float, outcome: FloatArray) -> FloatArray:
-    p = np.empty(len(outcome))
-    for review in range(len(outcome)):
-        p[review] = 1.0 / (1.0 + math.exp(-level[()]))
-        level[()] += rate * (outcome[review] - p[review])
+def _moving(level: FloatArray, rate: float, recalled: FloatArray) -> FloatArray:
+    p = np.empty(len(recalled))
+    for review in range(len(recalled)):
+        p[review] = 1.0 / (1.0 + math.exp(-level[0]))
+        level[0] += rate * (recalled[review] - p[review])
     return p
 
 
@@ -95,20 +93,14 @@ class MovingAverage(Online):
         Positive.
     """
 
-    start: float = 1.2
-    rate: float = 0.3
+    start: Finite = 1.2
+    rate: Positive = 0.3
 
-    def __post_init__(self) -> None:
-        if not (isinstance(self.start, int | float) and math.isfinite(self.start)):
-            raise ConfigError(f"moving_avg: start={self.start} must be a finite number")
-        require_above_zero("moving_avg", "rate", self.rate)
+    def begin(self) -> FloatArray:
+        return np.array([float(self.start)])
 
-    def begin(self) -> State:
-        return (np.array(float(self.start)),)
-
-    def predict_and_learn(self, state: State, reviews: Reviews, rows: IntArray) -> FloatArray:
-        (level,) = state
-        return _moving(level, float(self.rate), reviews.recalled[rows].astype(np.float64))
+    def predict_and_learn(self, state: FloatArray, reviews: Reviews, rows: IntArray) -> FloatArray:
+        return _moving(state, float(self.rate), reviews.recalled[rows].astype(np.float64))
 
 
 # RMSE(bins) groups reviews by elapsed days, number of the review and lapses of the card, with
@@ -116,8 +108,6 @@ class MovingAverage(Online):
 _BASES = (3.62, 1.89, 1.73)
 _POWERS = 32
 _BINS = (_POWERS + 1) ** len(_BASES)
-
-_AGAIN = 1
 
 
 def _bins_of(reviews: Reviews, rows: IntArray) -> IntArray:
@@ -127,40 +117,34 @@ def _bins_of(reviews: Reviews, rows: IntArray) -> IntArray:
     `srs_benchmark_secs` does where they are not.
     """
     cards = rows_by_card(reviews.card)
-    later_day = reviews.elapsed_days > 0
-    again = reviews.rating == _AGAIN
+    later_day, again = reviews.elapsed_days > 0, ~reviews.recalled
     facts = (
         reviews.elapsed_days,
         1 + cards.earlier(later_day) + later_day,
         cards.earlier(again & later_day if reviews.whole_days else again),
     )
-    bin_ = np.zeros(len(rows), np.int64)
+    bins = np.zeros(len(rows), np.int64)
     for fact, base in zip(facts, _BASES, strict=True):
         limits = base ** np.arange(_POWERS)
-        bin_ = bin_ * (_POWERS + 1) + np.searchsorted(limits, fact[rows], side="right")
-    return bin_
+        bins = bins * (_POWERS + 1) + np.searchsorted(limits, fact[rows], side="right")
+    return bins
 
 
 @numba.njit(error_model="numpy")
-def _balanced(
-    predicted: FloatArray,
-    recalled: FloatArray,
-    seen: FloatArray,
-    bin_: IntArray,
-    outcome: FloatArray,
-) -> FloatArray:
-    p = np.empty(len(outcome))
-    for review in range(len(outcome)):
-        here = bin_[review]
-        if seen[0] == 0:
+def _balanced(state: FloatArray, bins: IntArray, recalled: FloatArray) -> FloatArray:
+    p = np.empty(len(recalled))
+    predicted, passed, total = state[:_BINS], state[_BINS:-2], state[-2:]
+    for review in range(len(recalled)):
+        here = bins[review]
+        if total[0] == 0:
             p[review] = 0.5  # published so: a guess that no other prediction makes up for
         else:
-            missing = recalled[here] + seen[1] / seen[0] - predicted[here]
-            p[review] = min(max(missing, 0.0), 1.0)
+            owed = passed[here] + total[1] / total[0] - predicted[here]
+            p[review] = min(max(owed, 0.0), 1.0)
             predicted[here] += p[review]
-        recalled[here] += outcome[review]
-        seen[0] += 1.0
-        seen[1] += outcome[review]
+        passed[here] += recalled[review]
+        total[0] += 1.0
+        total[1] += recalled[review]
     return p
 
 
@@ -182,19 +166,15 @@ class RmseBinsExploit(Online):
         can know here; what is owed from them makes RMSE(bins) a little worse.
     """
 
-    skip: int = 0
+    skip: Annotated[int, Strict(), Ge(0)] = 0
 
-    def __post_init__(self) -> None:
-        require_whole("rmse_bins_exploit", "skip", self.skip, least=0)
-
-    def begin(self) -> State:
+    def begin(self) -> FloatArray:
         """Return sums of predictions and recalls by bin, and numbers of reviews and recalls."""
-        return np.zeros(_BINS), np.zeros(_BINS), np.zeros(2)
+        return np.zeros(2 * _BINS + 2)
 
-    def predict_and_learn(self, state: State, reviews: Reviews, rows: IntArray) -> FloatArray:
-        outcome = reviews.recalled[rows].astype(np.float64)
-        predicted, recalled, seen = state
-        return _balanced(predicted, recalled, seen, _bins_of(reviews, rows), outcome)
+    def predict_and_learn(self, state: FloatArray, reviews: Reviews, rows: IntArray) -> FloatArray:
+        recalled = reviews.recalled[rows].astype(np.float64)
+        return _balanced(state, _bins_of(reviews, rows), recalled)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OnlineModel:
         """Follow the outcomes of `rows` but the first ones."""

@@ -1,11 +1,21 @@
-"""Checks of options of algorithms that come from people."""
+"""Kinds of numbers that options take: where options are built, their annotations are checked."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Lt
+from pydantic import Strict
 
 from srs_eval.errors import ConfigError
+
+Count = Annotated[int, Strict(), Ge(1)]
+Finite = Annotated[float, Strict(), Gt(-math.inf), Lt(math.inf)]
+Positive = Annotated[float, Strict(), Gt(0), Lt(math.inf)]
+NotNegative = Annotated[float, Strict(), Ge(0), Lt(math.inf)]
+Switch = Annotated[bool, Strict()]
 
 
 def require_choice(owner: str, option: str, value: object, choices: Sequence[str]) -> None:

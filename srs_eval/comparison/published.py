@@ -20,7 +20,6 @@ from srs_eval.algorithms.algorithm import (
     ALIASES,
     UNKNOWN,
     WHEN,
-    when_named,
 )
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import listed, one_line
@@ -172,7 +171,7 @@ def _when(file: Path, name: str, stated: Sequence[str]) -> str:
     """Return when predictions are made: as the file says, the same for all users, or is known."""
     if not stated:
         return known_when(name)
-    times = {when_named(str(value)) for value in stated}
+    times = {ALIASES.get(value, value) for value in map(str, stated)}
     if len(times) > 1 or not times <= set(WHEN):
         raise ConfigError(
             f"{file}: {name} predicts {', '.join(sorted(times))}; expected one of "

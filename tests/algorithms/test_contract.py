@@ -4,7 +4,6 @@ import inspect
 import math
 from itertools import product
 
-import hydra.utils
 import pytest
 from contract import NAMES, PRESETS, PROMISES, built, config_of, honest
 from hydra.utils import get_class, get_object
@@ -17,6 +16,7 @@ from srs_eval.algorithms.schedulers.sm2 import AnkiSm2, Sm2Trainable
 from srs_eval.algorithms.sessions.features import Recent
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.errors import ConfigError
+from srs_eval.runs.config import option
 
 # Whatever is wrong for all shows with these.
 QUICK = {"avg", "fsrs6", "hlr"}
@@ -70,17 +70,13 @@ WRONG = (-3, math.nan, "much", "weekly", [math.nan])
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in PRESETS])
-def test_what_an_option_cannot_take_is_refused_by_its_name(name):
-    config = {**config_of(name), "_target_": "builtins.dict"}
-    arguments = hydra.utils.instantiate(config, _convert_="all")
-    kind = get_class(config_of(name)["_target_"])
-    for option, value in product(arguments, WRONG):
-        if (option, value) == ("start", -3):
+def test_what_an_option_cannot_take_is_refused(name):
+    config = config_of(name)
+    for argument, value in product(config.keys() - {"_target_"}, WRONG):
+        if (argument, value) == ("start", -3):
             continue
-        with pytest.raises((ConfigError, AttributeError, TypeError, ValueError)) as error:
-            kind(**{**arguments, option: value})
-        if error.type is ConfigError:
-            assert option in str(error.value)
+        with pytest.raises(ConfigError):
+            option("algo", {**config, argument: value})
 
 
 def beginning_with(kind, first):

@@ -18,15 +18,12 @@ from srs_eval.algorithms.combined.wrapping import (
     learned_together,
     require_algorithm,
 )
-from srs_eval.algorithms.options import require_choice, require_whole
-from srs_eval.data.reviews import GROUPS, FloatArray, IntArray, Reviews
+from srs_eval.algorithms.options import Count
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import FitSkipped
 
 Group = Literal["deck", "preset", "note_type", "template", "note"]
 _UNKNOWN = -1
-_LABEL = {"note_type": "note type", "template": "card template"}
-# Name of the part that is fitted to the reviews of all groups.
-ALL = "all"
 
 
 def groups_of(reviews: Reviews, group: Group, rows: IntArray) -> IntArray:
@@ -42,9 +39,7 @@ class PerGroupModel(Combination):
     group: Group
     whole: MemoryModel  # Fitted to everything
     models: Mapping[int, MemoryModel]  # By group
-    learned: Learned = field(default_factory=Learned)  # Parameters of all models
-
-    # Each group has its own, which are in `learned.parts`
+    learned: Learned = field(default_factory=Learned)  # Its parts have the parameters
     parameters: ClassVar[tuple[float, ...]] = ()
 
     def made_of(self) -> tuple[MemoryModel, ...]:
@@ -84,34 +79,32 @@ class PerGroup(Wrapper):
 
     base: Algorithm
     group: Group = "preset"
-    fewest: int = 400
+    fewest: Count = 400
 
     def __post_init__(self) -> None:
         require_algorithm("per_group", "base", self.base)
-        require_choice("per_group", "group", self.group, GROUPS)
-        require_whole("per_group", "fewest", self.fewest, least=1)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
         """Fit to all of `rows`, and to those of each group that has enough of them."""
-        groups = groups_of(reviews, self.group, rows)
+        groups, whole = groups_of(reviews, self.group, rows), self.base.fit(reviews, rows, rng)
         numbers, sizes = np.unique(groups[groups != _UNKNOWN], return_counts=True)
-        whole = self.base.fit(reviews, rows, rng)
+        label, titles = self.group.replace("_", " "), reviews.titles.get(self.group, {})
         models: dict[int, MemoryModel] = {}
-        for number in numbers[sizes >= self.fewest].tolist():
-            with suppress(FitSkipped):
-                models[number] = self.base.fit(reviews, rows[groups == number], rng)
-        label = _LABEL.get(self.group, self.group)
+        parts: list[Part] = []
+        for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
+            if size >= self.fewest:
+                with suppress(FitSkipped):
+                    models[number] = self.base.fit(reviews, rows[groups == number], rng)
+                    name, title = f"{self.group} {number}", titles.get(number, "")
+                    part = Part(name, "base", n_train=size, standalone=True, title=title)
+                    parts += as_part(models[number], part)
+        every = f"every {'other ' if models else ''}{label}"
+        rest = Part("all", "base", n_train=len(rows), standalone=True, title=every)
         note = f"{len(models)} of {len(numbers)} {label}s have a fit of their own"
         if getattr(reviews, self.group) is None:
             note = f"the log has no {label} of a card: one fit for all"
-        title = f"every {'other ' if models else ''}{label}"
-        rest = Part(ALL, "base", n_train=len(rows), standalone=True, title=title)
-        named, parts = {"": whole}, [*as_part(whole, rest)]
-        for number, model in models.items():
-            name, size = f"{self.group} {number}", int(np.sum(groups == number))
-            title = reviews.titles.get(self.group, {}).get(number, "")
-            named[name] = model
-            parts += as_part(model, replace(rest, name=name, n_train=size, title=title))
+        named = {"": whole} | {f"{self.group} {number}": each for number, each in models.items()}
+        parts = [*as_part(whole, rest), *parts]
         learned = learned_together(named, parts, note, fallback=not models)
         return PerGroupModel(self.group, whole, models, learned)
 
@@ -127,10 +120,12 @@ class PerGroup(Wrapper):
         if not isinstance(self.base, Sampling):
             return []
         groups = groups_of(reviews, self.group, rows)
-        parts = [(rows, model.whole)]
-        parts += [(rows[groups == number], own) for number, own in model.models.items()]
-        draws = [self.base.sample(reviews, *part, rng, count) for part in parts]
+        whole = self.base.sample(reviews, rows, model.whole, rng, count)
+        own = [
+            self.base.sample(reviews, rows[groups == number], each, rng, count)
+            for number, each in model.models.items()
+        ]
         return [
-            replace(model, whole=whole, models=dict(zip(model.models, others, strict=True)))
-            for whole, *others in zip(*draws, strict=False)
+            replace(model, whole=one, models=dict(zip(model.models, others, strict=True)))
+            for one, *others in zip(whole, *own, strict=False)
         ]

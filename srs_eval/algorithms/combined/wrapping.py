@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import logit
 
 from srs_eval.algorithms.algorithm import (
+    WHEN,
     Algorithm,
     CurveModel,
     Learned,
@@ -19,7 +20,6 @@ from srs_eval.algorithms.algorithm import (
     WarmStarting,
     When,
     has_curve,
-    latest,
     undeclared,
     when_of,
 )
@@ -53,7 +53,7 @@ class Combined(ABC):
 
     @property
     def when(self) -> When:
-        return latest(*map(when_of, self.combined))
+        return max(map(when_of, self.combined), key=WHEN.index)
 
 
 class Wrapper(Combined):

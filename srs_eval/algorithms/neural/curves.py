@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from srs_eval.algorithms.neural.network import Network, Sizes, one_hot
 from srs_eval.algorithms.neural.training import NetworkAlgorithm
+from srs_eval.algorithms.options import Count
 from srs_eval.data.reviews import FloatArray, Reviews
 from srs_eval.errors import FitSkipped
 
@@ -115,7 +116,7 @@ class GruCurves(NetworkAlgorithm):
     Other options: see `NetworkAlgorithm`.
     """
 
-    hidden: int = 7
+    hidden: Count = 7
     name: ClassVar[str] = "gru_curves"
     network: ClassVar[type[Network]] = _GruCurvesNetwork
     same_day: ClassVar[bool] = True
@@ -217,7 +218,7 @@ class LstmCurves(NetworkAlgorithm):
     Other options: see `NetworkAlgorithm`.
     """
 
-    hidden: int = 20
+    hidden: Count = 20
     name: ClassVar[str] = "lstm_curves"
     network: ClassVar[type[Network]] = _LstmCurvesNetwork
     same_day: ClassVar[bool] = True

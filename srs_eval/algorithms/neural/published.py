@@ -14,6 +14,7 @@ from torch.nn.functional import softplus
 from srs_eval.algorithms.neural.curves import PowerCurveNetwork
 from srs_eval.algorithms.neural.network import Network, Sizes
 from srs_eval.algorithms.neural.training import NetworkAlgorithm
+from srs_eval.algorithms.options import Count
 
 
 class GruNetwork(PowerCurveNetwork):
@@ -70,7 +71,7 @@ class Gru(NetworkAlgorithm):
     Other options: see `NetworkAlgorithm`.
     """
 
-    hidden: int = 2
+    hidden: Count = 2
     name: ClassVar[str] = "gru"
     network: ClassVar[type[Network]] = GruNetwork
 
@@ -126,7 +127,7 @@ class GruP(Gru):
     Other options: see `NetworkAlgorithm`.
     """
 
-    hidden: int = 8
+    hidden: Count = 8
     name: ClassVar[str] = "gru_p"
     network: ClassVar[type[Network]] = _GruPNetwork
 

@@ -30,7 +30,7 @@ from srs_eval.algorithms.neural.network import (
 )
 from srs_eval.algorithms.neural.recipes import RECIPES, Recipe, Recipes
 from srs_eval.algorithms.neural.sequences import CardBatch, Histories, histories_before
-from srs_eval.algorithms.options import require_above_zero, require_whole
+from srs_eval.algorithms.options import Count, Positive
 from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, pooled, weights_for
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -64,19 +64,14 @@ class NetworkAlgorithm(Algorithm):
         weights are drawn.
     """
 
-    epochs: int | None = None
-    batch_size: int | None = None
-    learning_rate: float | None = None
+    epochs: Count | None = None
+    batch_size: Count | None = None
+    learning_rate: Positive | None = None
     weights: str | Path | Weights | None = None
     name: ClassVar[str]
     network: ClassVar[type[Network]]
 
     def __post_init__(self) -> None:
-        for option in ("hidden", "epochs", "batch_size"):
-            if (value := getattr(self, option, None)) is not None:
-                require_whole(self.name, option, value, least=1)
-        if self.learning_rate is not None:
-            require_above_zero(self.name, "learning_rate", self.learning_rate)
         self.start_weights()
 
     def sizes(self, *, whole_days: bool) -> Sizes:

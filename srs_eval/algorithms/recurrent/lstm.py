@@ -14,9 +14,9 @@ from scipy.optimize import OptimizeResult, minimize
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
 from srs_eval.algorithms.combined.wrapping import Asked, Combination
-from srs_eval.algorithms.options import require_above_zero, require_whole
+from srs_eval.algorithms.options import Count, NotNegative, Positive
 from srs_eval.algorithms.recurrent.lstm_equations import (
-    MOST_HIDDEN,
+    Hidden,
     LstmEquations,
     LstmLayer,
     PublishedLstmEquations,
@@ -95,21 +95,16 @@ class Lstm(Algorithm):
         Most steps of L-BFGS; None: 40 from learned weights, 30 from drawn.
     """
 
-    hidden: int = _SHIPPED_HIDDEN
+    hidden: Hidden = _SHIPPED_HIDDEN
     weights: str | Path | Weights | None = "auto"
-    pull: float | None = None
-    steps: int | None = None
+    pull: NotNegative | None = None
+    steps: Count | None = None
     start: Weights | None = field(init=False, repr=False, compare=False)
     name: ClassVar[str] = "lstm"
     same_day: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Read the weights, and refuse options out of range."""
-        require_whole(self.name, "hidden", self.hidden, least=1, most=MOST_HIDDEN)
-        if self.pull is not None:
-            require_above_zero(self.name, "pull", self.pull, or_zero=True)
-        if self.steps is not None:
-            require_whole(self.name, "steps", self.steps, least=1)
+        """Read the weights."""
         weights = self.weights
         if weights == "auto":
             weights = _SHIPPED if self.hidden == _SHIPPED_HIDDEN else None
@@ -312,17 +307,11 @@ class LstmPublished(Algorithm):
         The largest there is.
     """
 
-    hidden: int = 8
-    epochs: int = 5
-    batch_size: int = 512
-    learning_rate: float = 0.04
+    hidden: Hidden = 8
+    epochs: Count = 5
+    batch_size: Count = 512
+    learning_rate: Positive = 0.04
     name: ClassVar[str] = "lstm_published"
-
-    def __post_init__(self) -> None:
-        require_whole(self.name, "hidden", self.hidden, least=1, most=MOST_HIDDEN)
-        require_whole(self.name, "epochs", self.epochs, least=1)
-        require_whole(self.name, "batch_size", self.batch_size, least=1)
-        require_above_zero(self.name, "learning_rate", self.learning_rate)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
         return deque(self.fit_in_steps(reviews, rows, rng), maxlen=1).pop()

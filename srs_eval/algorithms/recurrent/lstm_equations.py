@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge, Le
+from pydantic import Strict
 
 from srs_eval.data.reviews import FloatArray
 from srs_eval.engine.equations import Maths, State, Value
@@ -21,7 +23,7 @@ _LARGEST_LOG_DECAY = 2.5
 # Keeps stabilities between a microsecond and 200 million years: only non-numbers are excluded.
 _LARGEST_PUBLISHED = 25.0
 # Compile time grows with the square of the hidden units: about 5 s for 8, 20 s for 16.
-MOST_HIDDEN = 16
+Hidden = Annotated[int, Strict(), Ge(1), Le(16)]
 
 
 @dataclass(frozen=True, slots=True)
