@@ -15,7 +15,6 @@ from omegaconf import OmegaConf
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
@@ -89,17 +88,9 @@ def test_every_form_of_export_has_the_parameters_of_each_preset(run, capsys):
         assert (own["name"], own["version"]) == (part.name, "FSRS-6")
 
 
-@pytest.mark.slow
-def test_groups_of_mixtures_tell_their_parts(task):
-    def learned(algorithm):
-        model = algorithm.fit(task.reviews, task.folds[-1].train, np.random.default_rng(0))
-        return model.learned.parts, [part.name for part in model.learned.parts]
-
-    mixture = Mixture(Fsrs6(), Hlr(), Fsrs6())
-    parts, names = learned(PerGroup(mixture, fewest=150))
-    assert names[:4] == ["all", "all/fsrs7", "all/logistic", "all/sbd"]
-    assert {part.option for part in parts} == {"base", "base.fsrs7", "base.logistic", "base.sbd"}
-    assert [part.name for part in parts if part.standalone] == ["all", "preset 0", "preset 1"]
-    parts, names = learned(SessionFilter(PerGroup(Hlr(), fewest=150)))
-    assert names == ["base", "base/all", "base/preset 0", "base/preset 1"]
-    assert not any(part.standalone for part in parts)
+def test_parts_of_parts_are_named_after_both_and_are_not_the_whole_model(task):
+    base = PerGroup(Hlr(), fewest=150)
+    model = SessionFilter(base).fit(task.reviews, task.folds[-1].train, np.random.default_rng(0))
+    parts = [(part.name, part.option, part.standalone) for part in model.learned.parts]
+    names = ("base/all", "base/preset 0", "base/preset 1")
+    assert parts == [("base", "base", False), *((name, "base.base", False) for name in names)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -53,6 +54,14 @@ class _CurveMixtureNetwork(Network):
         return -math.log1p(-_TINY) - torch.logsumexp(each, dim=-1)
 
 
+def _dense(read: int, width: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(read, width), nn.SiLU())
+
+
+def _norm(width: int) -> nn.LayerNorm:
+    return nn.LayerNorm(width, bias=False)
+
+
 _SHORTEST = 1e-5
 
 
@@ -63,16 +72,9 @@ class _GruCurvesNetwork(_CurveMixtureNetwork):
 
     def __init__(self, hidden: int, curves: int) -> None:
         super().__init__()
-        self.before = nn.Sequential(
-            nn.Linear(5, hidden), nn.SiLU(), nn.LayerNorm(hidden, bias=False)
-        )
+        self.before = nn.Sequential(_dense(5, hidden), _norm(hidden))
         self.rnn = nn.GRU(hidden, hidden)
-        self.after = nn.Sequential(
-            nn.LayerNorm(hidden, bias=False),
-            nn.Linear(hidden, hidden),
-            nn.SiLU(),
-            nn.LayerNorm(hidden, bias=False),
-        )
+        self.after = nn.Sequential(_norm(hidden), _dense(hidden, hidden), _norm(hidden))
         self.heads = nn.ModuleList(nn.Linear(hidden, curves) for _ in range(3))
 
     def features(self, reviews: Reviews) -> FloatArray:
@@ -136,28 +138,14 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
 
     def __init__(self, hidden: int, curves: int) -> None:
         super().__init__()
-        self.before = nn.Sequential(
-            nn.Linear(6, hidden),
-            nn.SiLU(),
-            nn.LayerNorm(hidden, bias=False),
-            nn.Linear(hidden, hidden),
-            nn.SiLU(),
-        )
-        self.first_norm = nn.LayerNorm(hidden, bias=False)
+        dense = partial(_dense, hidden, hidden)
+        self.before = nn.Sequential(_dense(6, hidden), _norm(hidden), dense())
+        self.first_norm = _norm(hidden)
         self.first = nn.LSTM(hidden, hidden)
         self.second_norm = nn.LayerNorm(hidden)
         self.second = nn.LSTM(hidden, hidden)
-        self.block = nn.Sequential(
-            nn.LayerNorm(hidden, bias=False),
-            nn.Linear(hidden, hidden),
-            nn.SiLU(),
-            nn.LayerNorm(hidden, bias=False),
-            nn.Linear(hidden, hidden),
-            nn.SiLU(),
-        )
-        self.after = nn.Sequential(
-            nn.LayerNorm(hidden, bias=False), nn.Linear(hidden, hidden), nn.SiLU()
-        )
+        self.block = nn.Sequential(_norm(hidden), dense(), _norm(hidden), dense())
+        self.after = nn.Sequential(_norm(hidden), dense())
         self.heads = nn.ModuleList(nn.Linear(hidden, curves) for _ in range(3))
 
     def features(self, reviews: Reviews) -> FloatArray:
@@ -172,9 +160,8 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
             )
         days = np.log(_SHORTEST + reviews.elapsed)
         answer = np.log(np.clip(reviews.duration_ms, _SHORTEST_MS, _LONGEST_MS))
-        unknown = np.isnan(answer)
-        if unknown.any():
-            answer[unknown] = np.nanmean(answer)
+        if np.isnan(answer).any():
+            answer = np.where(np.isnan(answer), np.nanmean(answer), answer)
         return np.column_stack([days, answer, one_hot(reviews.rating)])
 
     def forward(self, inputs: Tensor) -> Tensor:

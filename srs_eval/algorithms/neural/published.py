@@ -27,13 +27,12 @@ class GruNetwork(PowerCurveNetwork):
 
     def draw(self, generator: torch.Generator) -> None:
         """Draw orthogonal weights of the GRU, whose biases are 0, and the last layer as usual."""
-        Network.draw(self, generator)
-        with torch.no_grad():
-            for parameter in self.rnn.parameters():
-                if parameter.dim() > 1:
-                    nn.init.orthogonal_(parameter, generator=generator)
-                else:
-                    parameter.zero_()
+        super().draw(generator)
+        for parameter in self.rnn.parameters():
+            if parameter.dim() > 1:
+                nn.init.orthogonal_(parameter, generator=generator)
+            else:
+                nn.init.zeros_(parameter)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Logarithm of the stability after each review, [n_steps, n_cards, 1]."""
@@ -161,15 +160,14 @@ class _TransformerNetwork(PowerCurveNetwork):
 
     def draw(self, generator: torch.Generator) -> None:
         """Draw matrices of the layers after Glorot; what else there is, as PyTorch does."""
-        Network.draw(self, generator)
-        with torch.no_grad():
-            for module in self.modules():
-                if isinstance(module, nn.MultiheadAttention):
-                    nn.init.zeros_(module.in_proj_bias)
-                    nn.init.zeros_(module.out_proj.bias)
-            for parameter in self.transformer.parameters():
-                if parameter.dim() > 1:
-                    nn.init.xavier_uniform_(parameter, generator=generator)
+        super().draw(generator)
+        for module in self.modules():
+            if isinstance(module, nn.MultiheadAttention):
+                nn.init.zeros_(module.in_proj_bias)
+                nn.init.zeros_(module.out_proj.bias)
+        for parameter in self.transformer.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter, generator=generator)
 
     def read(self, inputs: Tensor, entry: Tensor) -> Tensor:
         """Logarithm of the stability after the review of each entry, [len(entry), 1]."""
@@ -241,7 +239,7 @@ class _Nn17Network(Network):
 
     def draw(self, generator: torch.Generator) -> None:
         """Draw the networks; first stabilities and difficulties begin where they are published."""
-        Network.draw(self, generator)
+        super().draw(generator)
         with torch.no_grad():
             self.first_stability.copy_(torch.tensor(_STABILITY))
             self.first_difficulty.copy_(torch.tensor(_DIFFICULTY))
@@ -259,15 +257,11 @@ class _Nn17Network(Network):
         """Stability and difficulty after each review, [n_steps, n_cards, 2]."""
         days, rating = inputs.unbind(-1)
         which = (rating[0].long() - 1).clamp(0, 3)
-        stability, difficulty = self.first_stability[which], self.first_difficulty[which]
         failures = (rating == 1).to(inputs.dtype).cumsum(0)
-        states = [torch.stack([stability, difficulty], dim=-1)]
+        states = [(self.first_stability[which], self.first_difficulty[which])]
         for step in range(1, len(inputs)):
-            stability, difficulty = self._step(
-                stability, difficulty, days[step], rating[step], failures[step - 1]
-            )
-            states.append(torch.stack([stability, difficulty], dim=-1))
-        return torch.stack(states)
+            states.append(self._step(*states[-1], days[step], rating[step], failures[step - 1]))
+        return torch.stack([torch.stack(state, dim=-1) for state in states])
 
     def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
         """Minus the logarithm of what the first network says of recall."""
@@ -289,10 +283,9 @@ class _Nn17Network(Network):
         difficulty = torch.sigmoid(_ask(self.difficulty, difficulty, recall, rating))
         # The stability with which recall would be what the first network says.
         real = (_FORGETTING_RATE / decay * days).clamp(self.shortest, _LONGEST_STABILITY)
-        z = self.increase
-        theory_increase = 1 + torch.exp(z[0]) * (5 * (1 - difficulty) + 1) * real ** -z[
-            1
-        ] * torch.exp(-recall * z[2])
+        a, b, c = self.increase
+        easy, due = 5 * (1 - difficulty) + 1, torch.exp(-recall * c)
+        theory_increase = 1 + torch.exp(a) * easy * real**-b * due
         corrected = 1 + softplus(_ask(self.correction, difficulty, real, recall))
         increase = 1 + softplus(_ask(self.best_increase, theory_increase, corrected))
         lapsed = softplus(_ask(self.post_lapse, recall, failures))
