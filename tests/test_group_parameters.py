@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
-from srs_eval.algorithms.sessions.session_filter import SessionFilter
+from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -89,8 +89,8 @@ def test_every_form_of_export_has_the_parameters_of_each_preset(run, capsys):
 
 
 def test_parts_of_parts_are_named_after_both_and_are_not_the_whole_model(task):
-    base = PerGroup(Hlr(), fewest=150)
-    model = SessionFilter(base).fit(task.reviews, task.folds[-1].train, np.random.default_rng(0))
-    parts = [(part.name, part.option, part.standalone) for part in model.learned.parts]
-    names = ("base/all", "base/preset 0", "base/preset 1")
-    assert parts == [("base", "base", False), *((name, "base.base", False) for name in names)]
+    mixture = Mixture(PerGroup(Hlr(), fewest=150), Hlr(), Hlr())
+    model = mixture.fit(task.reviews, task.folds[-1].train, np.random.default_rng(0))
+    parts = {part.name: (part.option, part.standalone) for part in model.learned.parts}
+    inner = {f"fsrs7/{name}": ("fsrs7.base", False) for name in ("all", "preset 0", "preset 1")}
+    assert parts == {name: (name, False) for name in ("fsrs7", "logistic", "sbd")} | inner

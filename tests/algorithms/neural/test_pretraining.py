@@ -161,12 +161,13 @@ def test_nothing_to_learn_from_is_refused():
 
 def test_the_program_repeats_itself_and_nobody_it_has_learned_from_is_scored(tmp_path, capsys):
     paths = [tmp_path / f"{number}.safetensors" for number in (1, 2)]
+    data = ("data.users=3", "data.size_scale=0.02")
     for path in paths:
-        learn([f"weights={path}", "data.users=3", "data.size_scale=0.02"])
-        assert "498 parameters" in capsys.readouterr().out
+        learn([f"weights={path}", "algo.hidden=2", *data])
+        assert "78 parameters" in capsys.readouterr().out
     assert paths[0].read_bytes() == paths[1].read_bytes()
     source = SyntheticUsers(users=4, size_scale=0.02)
-    learned = se.algorithm("lstm", weights=str(paths[0]))
+    learned = se.algorithm("lstm", hidden=2, weights=str(paths[0]))
     evaluate = EvaluateUser(source, learned, SrsBenchmark(), seed=0, curves=0)
     fits = [evaluate(user).fits for user in source.users()]
     assert [{fit.status for fit in each} for each in fits] == [{"skipped"}] * 3 + [{"ok"}]
