@@ -91,9 +91,8 @@ def network_of(
 
     PyTorch's own generator is not touched.
     """
-    with torch.device("meta"):
-        network = kind(*sizes)
-    network.to_empty(device="cpu").to(precision)
+    with torch.random.fork_rng(devices=[]):
+        network = kind(*sizes).to(precision)
     if isinstance(start, torch.Generator):
         network.draw(start)
     else:

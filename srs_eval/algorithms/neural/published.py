@@ -228,22 +228,14 @@ class _Nn17Network(Network):
     def __init__(self, shortest_stability: float) -> None:
         super().__init__()
         self.shortest = shortest_stability
-        self.first_stability = nn.Parameter(torch.empty(4))
-        self.first_difficulty = nn.Parameter(torch.empty(4))
-        self.increase = nn.Parameter(torch.empty(3))
+        self.first_stability = nn.Parameter(torch.tensor(_STABILITY))
+        self.first_difficulty = nn.Parameter(torch.tensor(_DIFFICULTY))
+        self.increase = nn.Parameter(torch.tensor(_INCREASE))
         self.retrievability = _neuron(3)
         self.difficulty = _neuron(3)
         self.post_lapse = _neuron(2)
         self.correction = _neuron(3)
         self.best_increase = _neuron(2)
-
-    def draw(self, generator: torch.Generator) -> None:
-        """Draw the networks; first stabilities and difficulties begin where they are published."""
-        super().draw(generator)
-        with torch.no_grad():
-            self.first_stability.copy_(torch.tensor(_STABILITY))
-            self.first_difficulty.copy_(torch.tensor(_DIFFICULTY))
-            self.increase.copy_(torch.tensor(_INCREASE))
 
     def clip(self) -> None:
         """Move the parameters outside of the networks back into their bounds."""
