@@ -23,7 +23,7 @@ from measure import Measured, clocked, in_process
 from workloads import JOSH, Workload, standard_workloads
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
-from srs_eval.algorithms.fsrs.fsrs_rs import first_seen_numbers, training_items
+from srs_eval.algorithms.fsrs.fsrs_rs import training_items
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 
 OURS = "srs_eval, fit=newton"
@@ -70,7 +70,7 @@ def fsrs_rs(workload: Workload, *, card_ids: bool = False, repeats: int = 5) -> 
 
     reviews, rows = workload.reviews, workload.train
     prepared = clocked(lambda: training_items(fsrs_rs_python, reviews, rows), repeats)
-    cards = first_seen_numbers(reviews.card[rows]) if card_ids else None
+    cards = pd.factorize(reviews.card[rows])[0].tolist() if card_ids else None
     optimiser = fsrs_rs_python.FSRS(parameters=[])
     fit = clocked(lambda: optimiser.benchmark(prepared.result, card_ids=cards), repeats)
     return PeerFit(rounded(fit.result), fit.cpu, fit.wall, prepared.cpu)

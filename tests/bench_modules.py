@@ -1,5 +1,6 @@
 """Models in the interface of srs-benchmark's models, most of them of equations of the engine."""
 
+import numpy as np
 import torch
 from padded_loop import TorchMaths
 from torch import nn
@@ -57,19 +58,19 @@ class Fsrs6(Base):
 
     def initialize_parameters(self, train_set):
         second = train_set[train_set["i"] == 2]
-        found = initial_stabilities(
+        if not len(second):
+            raise ValueError("Not enough data for pretraining! Training data is inadequate.")
+        first = initial_stabilities(
             second["first_rating"].astype(int).to_numpy(),
             second["delta_t"].to_numpy(),
             second["y"].to_numpy(bool),
             mean_recall=float(train_set["y"].mean()),
             decay=0.1542,
-            defaults=self.space.defaults[:4],
+            defaults=np.array(self.space.defaults[:4]),
             shortest=self.config.s_min,
             smoothed=True,
         )
-        if found is None:
-            raise ValueError("Not enough data for pretraining! Training data is inadequate.")
-        self.w.data[:4] = torch.tensor(found)
+        self.w.data[:4] = torch.tensor(first)
         self.anchor = self.w.detach().clone()
 
     def batch_process(self, sequences, delta_ts, seq_lens, real_batch_size):

@@ -56,7 +56,6 @@ def models() -> dict[str, Algorithm]:
         "forecast": se.algorithm("forecast"),
         PUBLISHED: replace(se.algorithm("session_filter"), base=published),
         SMALLER: se.algorithm("session_filter_small"),
-        "session filter, weights by day": se.algorithm("session_filter", every="day"),
         UNSAFE: se.algorithm("session_filter", trust=1.0),
         FULL: se.algorithm("session_filter"),
         "session filter on the mixture": replace(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import WHEN, Algorithm, Learned, When
+from srs_eval.algorithms.algorithm import WHEN, Algorithm, When
 from srs_eval.algorithms.options import require_above_zero, require_choice
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
@@ -19,8 +19,6 @@ class FlatModel:
     """One probability for every review, however long ago the last one was."""
 
     p: float  # The probability. A 0 or 1 is predicted as the nearest number inside (0, 1)
-    # Whether it took the place of another model, and why
-    learned: Learned = field(default_factory=Learned)
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -120,31 +118,6 @@ class Oracle(Algorithm):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedModel:
-    """Repeats what one column of the log says."""
-
-    number: int  # of the column of `Reviews.recorded`
-
-    parameters: ClassVar[tuple[float, ...]] = ()
-
-    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Return the recorded prediction of each of `rows`; raise `FitError` where one is missing.
-
-        Certain predictions become nearly certain ones, which no score shows.
-        """
-        assert reviews.recorded is not None
-        p = reviews.recorded[rows, self.number]
-        missing = int(np.isnan(p).sum())
-        if missing:
-            raise FitError(
-                f"{missing:,} of {len(rows):,} scored reviews have no prediction in the column "
-                f"{reviews.recorded_names[self.number]!r}: with protocol=recorded they are not "
-                "scored, neither here nor for the algorithms that it is compared with"
-            )
-        return uncertain(p.astype(np.float64))
-
-
-@dataclass(frozen=True, slots=True)
 class Recorded:
     """Predictions recorded in production: a column of the log.
 
@@ -166,6 +139,7 @@ class Recorded:
     same_day: ClassVar[bool] = False
     sees_truth: ClassVar[bool] = False
     reads_recorded: ClassVar[bool] = True
+    parameters: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         require_choice("recorded", "made", self.made, WHEN)
@@ -174,8 +148,8 @@ class Recorded:
     def when(self) -> When:
         return self.made
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecordedModel:
-        """Find the column; nothing is learned."""
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Recorded:
+        """Find the column; nothing is learned, and it is its own model."""
         names = [*reviews.recorded_names]
         if reviews.recorded is None:
             raise FitSkipped(
@@ -186,4 +160,20 @@ class Recorded:
         if column not in names:
             what = "algo.column is not set" if column is None else f"there is no column {column!r}"
             raise FitError(f"recorded: {what}; recorded are {', '.join(names)}")
-        return RecordedModel(names.index(column))
+        return replace(self, column=column)
+
+    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
+        """Return the recorded prediction of each of `rows`; raise `FitError` where one is missing.
+
+        Certain predictions become nearly certain ones, which no score shows.
+        """
+        assert reviews.recorded is not None
+        p = reviews.recorded[rows, reviews.recorded_names.index(self.column)]
+        missing = int(np.isnan(p).sum())
+        if missing:
+            raise FitError(
+                f"{missing:,} of {len(rows):,} scored reviews have no prediction in the column "
+                f"{self.column!r}: with protocol=recorded they are not scored, neither here nor "
+                "for the algorithms that it is compared with"
+            )
+        return uncertain(p.astype(np.float64))

@@ -78,11 +78,14 @@ def test_its_log_odds_are_the_weighted_mean_of_the_others():
 def test_fits_and_records_of_members_are_those_of_the_mixture():
     seen = []
 
+    class Noted(FlatModel):
+        learned = Learned(note="so it is", fallback=True, converged=False)
+
     class Talkative(Constant):
         same_day: ClassVar[bool] = True
 
         def fit(self, reviews, rows, rng):
-            return FlatModel(0.5, Learned(note="so it is", fallback=True, converged=False))
+            return Noted(0.5)
 
         def refit(self, reviews, rows, rng, previous):
             seen.append(previous)

@@ -10,11 +10,8 @@ from hydra.utils import get_class, get_object
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2, Sm2Trainable
-from srs_eval.algorithms.sessions.features import Recent
-from srs_eval.algorithms.sessions.session_filter import SessionFilter
 from srs_eval.errors import ConfigError
 from srs_eval.runs.config import option
 
@@ -108,7 +105,6 @@ OF_GRU_P, OF_GRU = (Weights(name, (2,), (0.0,) * 39, (), ()) for name in ("gru_p
         (lambda: Fsrs6(fit="newtn"), "fit=newtn is not one of: newton, reference, s0, default"),
         (lambda: beginning_with(Fsrs7, 3.0), "parameter 0 is 3.0, larger than parameter 1"),
         (lambda: beginning_with(Sm2Trainable, 0.00001), "outside 0.0001 to 100.0"),
-        (lambda: SessionFilter(Hlr(), extra={"recent_5": Recent()}), "names are taken: recent_5"),
         (lambda: gru(weights=OF_GRU_P), "weights are those of gru_p"),
         (lambda: gru(hidden=3, weights=OF_GRU), "not of gru with .3,."),
     ],

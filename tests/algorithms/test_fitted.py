@@ -20,7 +20,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
-from srs_eval.algorithms.fsrs.initial_stability import _filled, _in_order
+from srs_eval.algorithms.fsrs.initial_stability import filled, in_order
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -123,12 +123,12 @@ def test_a_larger_first_rating_has_no_smaller_stability(transcript):
     """
 
     def told_by(given, counts=""):
-        kept = {n: float(each) for n, each in enumerate(given.split(","), 1) if each != "-"}
+        four = {n: float(each) for n, each in enumerate(given.split(","), 1) if each != "-"}
         if counts:
-            kept = _in_order(kept, np.array([0, *map(int, counts.split(","))]))
-        filled = _filled(kept, (0.4, 1.2, 3.2, 15.7))
-        told = ",".join(f"{kept.get(rating, math.nan):g}" for rating in (1, 2, 3, 4))
-        return f"  {told}, filled {','.join(f'{filled[rating]:.9f}' for rating in (1, 2, 3, 4))}\n"
+            four = in_order(four, np.array([0, *map(int, counts.split(","))]))
+        told = ",".join(f"{four.get(rating, math.nan):g}" for rating in (1, 2, 3, 4))
+        whole = filled(four, np.array([0.4, 1.2, 3.2, 15.7]))
+        return f"  {told}, filled {','.join(f'{each:.9f}' for each in whole)}\n"
 
     transcript("stabilities_in_order", told_by)
 
@@ -186,7 +186,7 @@ PANIC = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
 def package_of(outcome):
     """Stand for the package, where what it returns or raises is what matters."""
 
-    def benchmark(items, card_ids):
+    def benchmark(items):
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome

@@ -10,9 +10,15 @@ from trial import FOLD, REVIEWS, fitted
 from srs_eval.algorithms.baselines import Constant
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.sessions.answers import Answers
-from srs_eval.algorithms.sessions.features import CARD, SESSION, SETS, SIBLINGS, Feature
-from srs_eval.algorithms.sessions.forecast import Forecast
-from srs_eval.algorithms.sessions.session_filter import SessionFilter
+from srs_eval.algorithms.sessions.features import (
+    CARD,
+    FORMULAS,
+    GROUP_OF,
+    SESSION,
+    SETS,
+    SIBLINGS,
+)
+from srs_eval.algorithms.sessions.session_filter import Forecast, SessionFilter
 from srs_eval.algorithms.sessions.walk import fitted_in_stages, learn_weights, walk
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
@@ -34,12 +40,12 @@ def answers():
 
 def test_features_are_what_they_were(answers, golden_text):
     """As a loop over the answers before each of them computed them, when they were written."""
-    rows, told = np.flatnonzero(answers.later), []
-    for name, feature in {**SETS["full"], **SETS["small"], **SIBLINGS}.items():
-        found = feature(answers)[rows] + 1e-9
-        numbers = " ".join(f"{value:.4f}" for value in (found.mean(), found.std(), *found[::35]))
-        told.append(f"{name}: {numbers}\n")
-    golden_text("session_features", "".join(told))
+    rows, lines = np.flatnonzero(answers.later), []
+    for name in dict.fromkeys((*SETS["full"], *SETS["small"], *SIBLINGS)):
+        x = FORMULAS[name](answers)[rows] + 1e-9
+        numbers = " ".join(f"{value:.4f}" for value in (x.mean(), x.std(), *x[::35]))
+        lines.append(f"{name}: {numbers}\n")
+    golden_text("session_features", "".join(lines))
 
 
 def test_weights_are_those_of_the_filter():
@@ -91,19 +97,17 @@ def test_training_rows_are_predicted_by_fits_to_earlier_ones():
 
 def test_predictions_are_those_of_the_weights_at_the_time():
     model = fitted(SessionFilter(Hlr(), features="small", trust=1))
-    walked = walk(model.stages, model.prior, REVIEWS)
-    expected = []
-    for k in range(len(walked.rows)):
-        w = walked.path[max(k - walked.first, 0)]
-        expected.append(expit(walked.z[k] + walked.features[k] @ w))
-    found = model.predict(REVIEWS, walked.rows)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    walked = walk(model.stages, model.prior, REVIEWS, len(REVIEWS))
+    live = walked.path[np.maximum(np.arange(len(walked.rows)) - walked.first, 0)]
+    expected = expit(walked.z + (walked.features * live).sum(axis=1))
+    p = model.predict(REVIEWS, walked.rows)
+    np.testing.assert_allclose(p, expected, rtol=1e-12)
 
 
 def test_what_is_mixed_has_the_shares_of_its_evidence_half_of_it_dropped_at_each_fit():
     model = fitted(SessionFilter(Hlr(), trust=0.3))
-    walked = walk(model.stages, model.prior, REVIEWS)
-    z = walked.z + (walked.features * walked.live).sum(axis=1)
+    walked = walk(model.stages, model.prior, REVIEWS, len(REVIEWS))
+    z = walked.z + walked.terms.sum(axis=1)
     p = expit([walked.z, z, 2 + 0.85 * (z - 2)])
     start = evidence = np.log([0.7, 0.15, 0.15])
     begins = set(np.searchsorted(walked.rows, model.stages.begins[1:]).tolist())
@@ -119,34 +123,7 @@ def test_what_is_mixed_has_the_shares_of_its_evidence_half_of_it_dropped_at_each
     np.testing.assert_allclose(model.predict(REVIEWS, walked.rows), expected, rtol=1e-9)
 
 
-@dataclass(frozen=True)
-class EvenCard(Feature):
-    """A feature as a plug-in writes it: recent answers on cards with the same last digit."""
-
-    group = "digit"
-
-    def __call__(self, answers):
-        digit = answers.grouped(answers.reviews.card % 2)
-        return answers.bias(10, digit, 1.0, answers.later)
-
-
-class TooShort(Feature):
-    def __call__(self, answers):
-        return np.zeros(3)
-
-
-def test_a_plug_in_adds_a_feature_for_each_review():
-    plain, more = (
-        fitted(SessionFilter(Hlr(), features="small", extra=extra))
-        for extra in ({}, {"digit": EvenCard()})
-    )
-    assert len(more.parameters) == len(plain.parameters) + 1
-    assert [found.name for found in more.learned.contributions][-1] == "digit"
-    predicted, other = (model.predict(REVIEWS, FOLD.test) for model in (plain, more))
-    assert (predicted != other).any()
-    with pytest.raises(FitError, match="short"):
-        fitted(SessionFilter(Hlr(), extra={"short": TooShort()}))
-    # Few logs have every column that features read.
+def test_logs_without_decks_and_answer_times_are_predicted_too():
     bare = replace(REVIEWS, deck=None, duration_ms=None, elapsed_seconds=None)
     p = fitted(SessionFilter(Hlr()), bare).predict(bare, FOLD.test)
     assert ((p > 0) & (p < 1)).all()
@@ -158,13 +135,13 @@ def test_weights_errors_and_contributions_are_kept(logs_of):
     assert len(fit.parameters) == len(fit.standard_errors) == len(SETS["full"])
     assert min(fit.standard_errors) > 0
     assert fit.parts[0].name == "base"
-    groups = {feature.group for feature in SETS["full"].values()}
-    assert {found.name for found in fit.contributions} == groups
+    groups = {GROUP_OF[name] for name in SETS["full"]}
+    assert {each.name for each in fit.contributions} == groups
 
 
 def test_a_forecast_is_the_base_moved_by_what_was_known_of_the_card():
     model = fitted(Forecast(Hlr(), width=0.5))
-    walked = walk(model.stages, model.prior, REVIEWS)
+    walked = walk(model.stages, model.prior, REVIEWS, len(REVIEWS))
     names = list(model.prior.features)
     assert names[2:] == [*CARD, *SESSION]
     expected = []
@@ -175,15 +152,17 @@ def test_a_forecast_is_the_base_moved_by_what_was_known_of_the_card():
         w = walked.path[int((walked.rows < begin).sum()) - walked.first]
         x = np.where([name in SESSION for name in names], 0.0, walked.features[k])
         expected.append(expit(walked.z[k] + x @ w))
-    found = model.predict(REVIEWS, FOLD.test)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
-    assert abs(logit(found) - walked.answers.z[FOLD.test]).max() > 0.05
+    p = model.predict(REVIEWS, FOLD.test)
+    np.testing.assert_allclose(p, expected, rtol=1e-10)
+    assert abs(logit(p) - walked.answers.z[FOLD.test]).max() > 0.05
 
 
 @pytest.mark.parametrize("wrong", [np.nan, 1.4, -0.1])
 @pytest.mark.parametrize("kind", [SessionFilter, Forecast])
 def test_what_is_no_probability_of_the_base_fails_the_fit(kind, wrong):
     class Wrong(Constant):
+        parameters = ()
+
         def fit(self, reviews, rows, rng):
             return Wrong()
 

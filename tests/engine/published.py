@@ -29,7 +29,6 @@ EQUATIONS = {
     ("FSRS-5", "secs"): Fsrs5Equations(shortest_stability=0.0001),
     ("FSRS-6", "days"): Fsrs6Equations(),
     ("FSRS-6", "secs"): Fsrs6Equations(),
-    ("FSRS-6-floor3", "days"): Fsrs6Equations(lowest_floored_rating=3),
     ("FSRS-7", "days"): Fsrs7Equations(),
     ("FSRS-7", "secs"): Fsrs7Equations(),
     ("SBD", "days"): SbdEquations(),

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.features.log_odds import FittedLogOdds, Linear
+from srs_eval.algorithms.features.log_odds import FittedLogOdds, Linear, LogOddsOf
 from srs_eval.algorithms.history import History
 from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.engine.parameters import ParameterSpace
@@ -114,39 +114,39 @@ class FadingTraces:
         spread=(0.5,) * 5,
     )
 
-    def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> Traces:
+    def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
         """Remember which reviews are meant: how they fade depends on the parameters."""
-        return Traces(history, rows, elapsed)
+
+        def log_odds(w: FloatArray) -> tuple[FloatArray, FloatArray]:
+            slope, _, failed, passed, bias = w
+            failures, passes, by_exponent = _traces(history, rows, elapsed, w)
+            total = failures * failed + passes * passed
+            logarithm = np.log1p(np.maximum(total, 0.0))
+            by_total = np.where(total > 0, slope / (1 + np.maximum(total, 0.0)), 0.0)
+            slopes = (logarithm, by_exponent, failures, passes, np.ones(len(total)))
+            derivatives = np.stack(slopes, axis=1)
+            derivatives[:, 1:4] *= by_total[:, None]
+            return slope * logarithm + bias, derivatives
+
+        return log_odds
 
 
-@dataclass(frozen=True, slots=True)
-class Traces:
-    """What is left of the reviews before each of `rows`, as a function of the parameters."""
-
-    history: History
-    rows: IntArray
-    elapsed: FloatArray
-
-    def __call__(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        slope, exponent, failed, passed, bias = w
-        traces = np.empty((len(self.rows), 3))  # of failures, of passes, derivative of both
-        recalled = self.history.of_places(self.history.reviews.recalled)
-        for pairs in self.history.pairs(self.rows, self.elapsed):
-            log_age = np.log(np.maximum(pairs.age, _YOUNGEST))
-            trace = np.exp(-exponent * log_age) * (pairs.age > _YOUNGEST)
-            after_pass = recalled[pairs.place]
-            worth = np.where(after_pass > 0, passed, failed)
-            traces[pairs.rows, 0] = pairs.sums(trace * (1 - after_pass))
-            traces[pairs.rows, 1] = pairs.sums(trace * after_pass)
-            traces[pairs.rows, 2] = pairs.sums(-log_age * trace * worth)
-        after_failures, after_passes, by_exponent = traces.T
-        total = after_failures * failed + after_passes * passed
-        logarithm = np.log1p(np.maximum(total, 0.0))
-        by_total = np.where(total > 0, slope / (1 + np.maximum(total, 0.0)), 0.0)
-        slopes = (logarithm, by_exponent, after_failures, after_passes, np.ones(len(total)))
-        derivatives = np.stack(slopes, axis=1)
-        derivatives[:, 1:4] *= by_total[:, None]
-        return slope * logarithm + bias, derivatives
+def _traces(
+    history: History, rows: IntArray, elapsed: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the remains of failures, and of passes, and the derivative of both by w[1]."""
+    _, exponent, failed, passed, _ = w
+    failures, passes, by_exponent = np.empty((3, len(rows)))
+    recalled = history.of_places(history.reviews.recalled)
+    for pairs in history.pairs(rows, elapsed):
+        log_age = np.log(np.maximum(pairs.age, _YOUNGEST))
+        trace = np.exp(-exponent * log_age) * (pairs.age > _YOUNGEST)
+        after_pass = recalled[pairs.place]
+        worth = np.where(after_pass > 0, passed, failed)
+        failures[pairs.rows] = pairs.sums(trace * (1 - after_pass))
+        passes[pairs.rows] = pairs.sums(trace * after_pass)
+        by_exponent[pairs.rows] = pairs.sums(-log_age * trace * worth)
+    return failures, passes, by_exponent
 
 
 class DashActR(FittedLogOdds):

@@ -1,4 +1,4 @@
-"""What the versions of FSRS share: formulas, how they are fitted, and the prior of their fits.
+"""Formulas that versions of FSRS share, and the prior of their fits.
 
 FSRS describes a card by its stability (days after which recall is 90 %) and its difficulty
 (1 to 10). Ye, Su & Cao (2022), *A Stochastic Shortest Path Algorithm for Optimizing Spaced
@@ -9,7 +9,6 @@ Numbers of parameters in these formulas are those of versions 4 to 6, which agre
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -29,11 +28,18 @@ EASIEST, HARDEST = 1.0, 10.0
 
 HARD, GOOD, EASY = 2, 3, 4
 
+# The shortest stability of FSRS v1 to 5 where days have fractions: the argument of their equations.
+SHORTEST_IN_FRACTIONAL_DAYS = (0.0001,)
+
 # Standard deviation of each parameter of FSRS-5 over users, as published with its trainer.
 FSRS5_SPREAD = (
     *(6.61, 9.52, 17.69, 27.74, 0.55, 0.28, 0.67, 0.12, 0.40, 0.18),
     *(0.34, 0.27, 0.08, 0.14, 0.57, 0.25, 1.03, 0.27, 0.39),
 )
+
+# Prior of the logarithms of first stabilities: standard deviations of a shift they share and
+# of what each adds. Empirical Bayes on 47 users, rounded.
+_SHIFT, _DEVIATION = 1.5, 0.75
 
 
 def guessed_space(
@@ -42,20 +48,6 @@ def guessed_space(
     """Guess a spread where none is published: a quarter of the way between the bounds."""
     widths = (high - low for low, high in zip(lower, upper, strict=True))
     return ParameterSpace(defaults, lower, upper, tuple(width / 4 for width in widths))
-
-
-def space_like_fsrs5(
-    defaults: tuple[float, ...], lower: tuple[float, ...], upper: tuple[float, ...]
-) -> ParameterSpace:
-    """Give the 17 parameters of FSRS v4 and 4.5 a spread, for which none is published.
-
-    First stabilities, reversion of difficulty and both updates of stability play the same
-    part on the same scale as in FSRS-5, whose spread they take. `w[4]` to `w[6]` move
-    difficulty along a straight line there and along a curve here: theirs is a guess.
-    """
-    space = guessed_space(defaults, lower, upper)
-    spread = (*FSRS5_SPREAD[:4], *space.spread[4:7], *FSRS5_SPREAD[7:17])
-    return replace(space, spread=spread)
 
 
 class ExponentialForgetting:
@@ -126,53 +118,6 @@ def first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
     return w[4] - m.exp(w[5] * (rating - 1)) + 1
 
 
-def clipped_first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
-    """Difficulty after the first review from FSRS-5 on."""
-    return m.clip(first_difficulty(m, w, rating), EASIEST, HARDEST)
-
-
-class DampedDifficulty(FsrsEquations):
-    """Base of the equations of FSRS-5 and 6, which differ in same-day reviews and the curve."""
-
-    @abstractmethod
-    def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
-        """Stability after a review on the day of the one before."""
-
-    def init(self, m: Maths, w: Value, rating: Value) -> State:
-        return first_stability(m, w, rating), clipped_first_difficulty(m, w, rating)
-
-    def step(
-        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
-    ) -> State:
-        """Stability and difficulty after a further review; both read the old difficulty.
-
-        A failure on a later day leaves no more than a same-day Again would: stability is cut to
-        ``stability / exp(w[17] * w[18])``. Difficulty uses `w[4]` to `w[7]`.
-        """
-        stability, difficulty = state
-        passed = stability_after_pass(m, w, stability, difficulty, rating, p)
-        failed = m.minimum(
-            stability_after_failure(m, w, stability, difficulty, p),
-            stability / m.exp(w[17] * w[18]),
-        )
-        later_day = m.where(rating > 1, passed, failed)
-        same_day = self.same_day(m, w, stability, rating)
-        updated = self.bounded(m, m.where(elapsed < 1, same_day, later_day))
-        moved = difficulty - w[6] * (rating - GOOD) * (HARDEST - difficulty) / 9
-        reverted = w[7] * first_difficulty(m, w, EASY) + (1 - w[7]) * moved
-        return updated, m.clip(reverted, EASIEST, HARDEST)
-
-
-# The shortest stability of FSRS v1 to 5 where days have fractions: the argument of their equations.
-SHORTEST_IN_FRACTIONAL_DAYS = (0.0001,)
-_NO_SECOND_REVIEWS = "no card has a first later-day review among the training reviews"
-
-
-# Prior of the logarithms of first stabilities: standard deviations of a shift they share and
-# of what each adds. Empirical Bayes on 47 users, rounded.
-_SHIFT, _DEVIATION = 1.5, 0.75
-
-
 def later_prior_weight(n_reviews: int) -> float:
     """Return the prior weight of the parameters that act from a second review on.
 
@@ -230,18 +175,17 @@ class FsrsWithFirstStabilities(FsrsFitted):
         later_day = reviews.elapsed_days > 0
         on_later_days = by_card.earlier(later_day) + later_day
         second = rows[(on_later_days[rows] == 1) & (reviews.elapsed[rows] > 0)]
-        one, two, three, four = start[:4].tolist()
+        if not len(second):
+            return start, "no card has a first later-day review among the training reviews"
         first = initial_stabilities(
             reviews.rating[by_card.first()[second]],
             reviews.elapsed[second],
             reviews.recalled[second],
             mean_recall=float(reviews.recalled[rows].mean()),
             decay=self.mathematics.decay,
-            defaults=(one, two, three, four),
+            defaults=start[:4],
             shortest=problem.space.lower[0],
             smoothed=reviews.whole_days,
         )
-        if first is None:
-            return start, _NO_SECOND_REVIEWS
         begun = np.r_[first, start[4:]]
         return (begun, "") if self.method == "s0" else super().trained(problem, rows, begun)

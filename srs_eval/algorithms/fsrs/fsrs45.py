@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from srs_eval.algorithms.fsrs.family import (
     EASIEST,
+    FSRS5_SPREAD,
     GOOD,
     HARDEST,
     LONGEST_FIRST_STABILITY,
@@ -13,7 +14,6 @@ from srs_eval.algorithms.fsrs.family import (
     FsrsEquations,
     FsrsWithFirstStabilities,
     first_stability,
-    space_like_fsrs5,
     stability_after_failure,
     stability_after_pass,
 )
@@ -22,12 +22,23 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 
 
+def spread_like_fsrs5(first: float, moved: float) -> tuple[float, ...]:
+    """Spread of the 17 parameters of FSRS v4 and 4.5, for which none is published.
+
+    First stabilities, reversion of difficulty and both updates of stability play the same
+    part on the same scale as in FSRS-5, whose spread they take. `w[4]` to `w[6]` move
+    difficulty along a straight line there and along a curve here: theirs is a guess, a quarter of
+    the way between the bounds.
+    """
+    return (*FSRS5_SPREAD[:4], first, moved, moved, *FSRS5_SPREAD[7:17])
+
+
 class Fsrs4Equations(FsrsEquations):
     """Power-law forgetting, and a first stability for each rating."""
 
     decay: ClassVar[float] = 1.0
     # fmt: off
-    parameters: ClassVar[ParameterSpace] = space_like_fsrs5(
+    parameters: ClassVar[ParameterSpace] = ParameterSpace(
         defaults=(
             0.4, 0.9, 2.3, 10.9, 4.93, 0.94, 0.86, 0.01, 1.49,
             0.14, 0.94, 2.18, 0.05, 0.34, 1.26, 0.29, 2.61,
@@ -40,6 +51,7 @@ class Fsrs4Equations(FsrsEquations):
             *(LONGEST_FIRST_STABILITY,) * 4, 10.0, 5.0, 5.0, 0.5, 3.0,
             0.8, 2.5, 5.0, 0.2, 0.9, 2.0, 1.0, 4.0,
         ),
+        spread=spread_like_fsrs5(2.25, 1.225),
     )
     # fmt: on
 
@@ -96,7 +108,7 @@ class Fsrs45Equations(Fsrs4Equations):
 
     decay: ClassVar[float] = 0.5
     # fmt: off
-    parameters: ClassVar[ParameterSpace] = space_like_fsrs5(
+    parameters: ClassVar[ParameterSpace] = ParameterSpace(
         defaults=(
             0.4872, 1.4003, 3.7145, 13.8206, 5.1618, 1.2298, 0.8975, 0.031, 1.6474,
             0.1367, 1.0461, 2.1072, 0.0793, 0.3246, 1.587, 0.2272, 2.8755,
@@ -109,6 +121,7 @@ class Fsrs45Equations(Fsrs4Equations):
             *(LONGEST_FIRST_STABILITY,) * 4, 10.0, 5.0, 5.0, 0.8, 6.0,
             0.8, 5.0, 6.0, 0.4, 0.9, 4.0, 1.0, 10.0,
         ),
+        spread=spread_like_fsrs5(2.5, 1.2475),
     )
     # fmt: on
 

@@ -1,4 +1,4 @@
-"""FSRS versions 5 and 6."""
+"""FSRS-6, the equations of most scheduling today, and FSRS-5, which it grew out of."""
 
 from __future__ import annotations
 
@@ -6,21 +6,32 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from srs_eval.algorithms.fsrs.family import (
+    EASIEST,
+    EASY,
     FSRS5_SPREAD,
     GOOD,
     HARD,
+    HARDEST,
     LONGEST_FIRST_STABILITY,
     SHORTEST_IN_FRACTIONAL_DAYS,
-    DampedDifficulty,
+    FsrsEquations,
     FsrsWithFirstStabilities,
+    first_difficulty,
+    first_stability,
+    stability_after_failure,
+    stability_after_pass,
 )
-from srs_eval.engine.equations import Maths, Value
+from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 
 
-class Fsrs5Equations(DampedDifficulty):
-    """The first version with an update of its own for same-day reviews."""
+@dataclass(frozen=True)
+class Fsrs5Equations(FsrsEquations):
+    """A difficulty that slows down towards its upper end, and an update for same-day reviews.
+
+    The state is the stability and the difficulty; `curve`, which predicts from it, is a power law.
+    """
 
     # fmt: off
     parameters: ClassVar[ParameterSpace] = ParameterSpace(
@@ -40,8 +51,35 @@ class Fsrs5Equations(DampedDifficulty):
     )
     # fmt: on
 
-    def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
-        return stability * m.exp(w[17] * (rating - GOOD + w[18]))
+    def init(self, m: Maths, w: Value, rating: Value) -> State:
+        """Stability and difficulty after the first review."""
+        difficulty = first_difficulty(m, w, rating)
+        return first_stability(m, w, rating), m.clip(difficulty, EASIEST, HARDEST)
+
+    def step(
+        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
+    ) -> State:
+        """Stability and difficulty after a further review; both read the old difficulty.
+
+        A failure on a later day leaves no more than a same-day Again would: stability is cut to
+        ``stability / exp(w[17] * w[18])``. Difficulty uses `w[4]` to `w[7]`.
+        """
+        stability, difficulty = state
+        passed = stability_after_pass(m, w, stability, difficulty, rating, p)
+        failed = m.minimum(
+            stability_after_failure(m, w, stability, difficulty, p),
+            stability / m.exp(w[17] * w[18]),
+        )
+        later_day = m.where(rating > 1, passed, failed)
+        same_day = stability * self.same_day_growth(m, w, stability, rating)
+        updated = self.bounded(m, m.where(elapsed < 1, same_day, later_day))
+        moved = difficulty - w[6] * (rating - GOOD) * (HARDEST - difficulty) / 9
+        reverted = w[7] * first_difficulty(m, w, EASY) + (1 - w[7]) * moved
+        return updated, m.clip(reverted, EASIEST, HARDEST)
+
+    def same_day_growth(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
+        """Factor of the stability after a review on the day of the one before."""
+        return m.exp(w[17] * (rating - GOOD + w[18]))
 
 
 class Fsrs5(FsrsWithFirstStabilities):
@@ -61,8 +99,8 @@ class Fsrs5(FsrsWithFirstStabilities):
 
 
 @dataclass(frozen=True)
-class Fsrs6Equations(DampedDifficulty):
-    """A trainable power law, and a same-day update that fades as stability grows."""
+class Fsrs6Equations(Fsrs5Equations):
+    """FSRS-5 with a trainable power law, and a same-day update that fades as stability grows."""
 
     decay: ClassVar[float] = 0.1542  # The published `w[20]`, with which first stabilities are found
     # fmt: off
@@ -87,17 +125,14 @@ class Fsrs6Equations(DampedDifficulty):
     # fmt: on
 
     shortest_stability: float = field(default=0.001, init=False, repr=False)
-    # Same-day reviews rated at least so do not lower the stability. 2 (Hard) is the rule of 2026;
-    # until late 2025 it was 3 (Good)
-    lowest_floored_rating: int = HARD
 
     def exponent(self, w: Value) -> Value:
         return w[20]
 
-    def same_day(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
+    def same_day_growth(self, m: Maths, w: Value, stability: Value, rating: Value) -> Value:
+        """Factor of the stability; only Again lowers it."""
         growth = m.exp(w[17] * (rating - GOOD + w[18])) * stability ** (-w[19])
-        floored = m.where(rating >= self.lowest_floored_rating, m.maximum(growth, 1.0), growth)
-        return stability * floored
+        return m.where(rating >= HARD, m.maximum(growth, 1.0), growth)
 
 
 class Fsrs6(FsrsWithFirstStabilities):

@@ -14,7 +14,6 @@ from srs_eval.algorithms.fsrs.family import (
     HARDEST,
     LONGEST_STABILITY,
     FsrsFitted,
-    clipped_first_difficulty,
     first_difficulty,
     first_stability,
 )
@@ -76,8 +75,8 @@ class Fsrs7Equations:
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Both stabilities and the difficulty after the first review."""
-        stability = first_stability(m, w, rating)
-        return stability, 0.8 * stability, clipped_first_difficulty(m, w, rating)
+        stability, difficulty = first_stability(m, w, rating), first_difficulty(m, w, rating)
+        return stability, 0.8 * stability, m.clip(difficulty, EASIEST, HARDEST)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Mixture of two power laws, whose shares depend on the state and not on `elapsed`."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
-from srs_eval.algorithms.options import require_bool
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.data.reviews import IntArray, Reviews
 from srs_eval.errors import ConfigError, FitError, FitSkipped
@@ -33,20 +32,11 @@ class FsrsRs(Algorithm):
     of `srs_eval.algorithms.fsrs.fsrs6`. Reads whole days and ratings, those of same-day reviews
     included; 21 parameters, to 4 decimals. Published row, without same-day reviews:
     log loss 0.3443, RMSE(bins) 0.0635, AUC 0.7074.
-
-    Parameters
-    ----------
-    card_ids : bool
-        Whether the package knows which reviews are of the same card. It then walks each
-        card once, which is faster, and its batches are of cards, which gives other numbers.
     """
 
     same_day: ClassVar[bool] = True
 
-    card_ids: bool = False
-
     def __post_init__(self) -> None:
-        require_bool("fsrs_rs", "card_ids", self.card_ids)
         try:
             import_module(_PACKAGE)
         except ImportError as error:
@@ -66,9 +56,8 @@ class FsrsRs(Algorithm):
                 f"fsrs_rs: none of the {len(rows)} training reviews of user {user} is the first "
                 "on a later day of its card, and the package needs one to start from"
             )
-        cards = first_seen_numbers(reviews.card[later]) if self.card_ids else None
         try:
-            parameters = package.FSRS(parameters=[]).benchmark(items, card_ids=cards)
+            parameters = package.FSRS(parameters=[]).benchmark(items)
         except BaseException as error:
             # A panic in Rust is no `Exception`; let through, it would end the whole run.
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -82,34 +71,13 @@ class FsrsRs(Algorithm):
 
 def training_items(package: Any, reviews: Reviews, rows: IntArray) -> list[Any]:
     """Turn training reviews into the package's items, each with the card's reviews before it."""
-    seen = int(rows[-1]) + 1
-    columns = (
-        reviews.card[:seen].tolist(),
-        reviews.rating[:seen].tolist(),
-        np.maximum(reviews.elapsed_days[:seen], 0).tolist(),
-        np.isin(np.arange(seen), rows).tolist(),
-    )
+    cards, ratings, trained = reviews.card.tolist(), reviews.rating.tolist(), set(rows.tolist())
+    days = np.maximum(reviews.elapsed_days, 0).tolist()
     items = []
     histories = defaultdict[int, list[Any]](list)
-    for card, rating, days, trained in zip(*columns, strict=True):
-        history = histories[card]
-        history.append(package.FSRSReview(rating, days))
-        if trained:
-            # The item copies the history, which goes on growing here.
-            items.append(package.FSRSItem(history))
+    for row in range(int(rows[-1]) + 1):
+        history = histories[cards[row]]
+        history.append(package.FSRSReview(ratings[row], days[row]))
+        if row in trained:
+            items.append(package.FSRSItem(history))  # a copy of the history, which goes on growing
     return items
-
-
-def first_seen_numbers(card: IntArray) -> list[int]:
-    """Return the numbers of cards, in the order of first appearance.
-
-    The package goes through cards by number, so that the names of cards would be seen in what
-    it learns.
-
-    >>> import numpy as np
-    >>> first_seen_numbers(np.array([70, 9, 70, 8, 9]))
-    [0, 1, 0, 2, 1]
-    """
-    _, firsts, codes = np.unique(card, return_index=True, return_inverse=True)
-    numbers: IntArray = np.argsort(np.argsort(firsts))[codes]
-    return list(numbers.tolist())

@@ -7,13 +7,13 @@ its first rating and on the time between them only, so that four one-dimensional
 
 from __future__ import annotations
 
-import math
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
-
-FourStabilities = tuple[float, float, float, float]
 
 # How first stabilities usually lie to each other, in logarithms of those of Again to Easy: that of
 # Hard is 0.41 of the way from Good to Again, that of Good is 0.54 of the way from Hard to Easy.
@@ -22,8 +22,7 @@ _PAIRS = ((1, 2), (2, 3), (3, 4), (1, 3), (2, 4), (1, 4))
 
 # How strongly a stability is drawn to its default, per day.
 _PULL = 1 / 16
-# Points between bounds whose logarithms lie some 10 apart, and halvings of what is between two.
-_POINTS, _HALVINGS = 20, 50
+_POINTS = 20
 
 
 def initial_stabilities(
@@ -33,18 +32,17 @@ def initial_stabilities(
     *,
     mean_recall: float,
     decay: float,
-    defaults: FourStabilities,
+    defaults: FloatArray,
     shortest: float,
     longest: float = 100.0,
     smoothed: bool,
-) -> FourStabilities | None:
+) -> FloatArray:
     """Find the stability, in days, after each first rating from the second reviews of a fold.
 
     Of each second review, [n], `first_rating` is the rating of the card's first review, 1 to 4,
     `elapsed` the days between the first and the second, above 0, and `recalled` how the second
-    ended. Return None if there are no reviews; raise ValueError if an elapsed time is not above 0.
-    `decay` is 1 for FSRS v4, 0.5 for 4.5 and 5, and the *default* `w[20]` for 6; `defaults` are the
-    stabilities that the model starts from.
+    ended; there is at least one. `decay` is 1 for FSRS v4, 0.5 for 4.5 and 5, and the *default*
+    `w[20]` for 6; `defaults` are the stabilities that the model starts from.
 
     For each first rating, the sum over reviews of the log loss of the power curve with exponent
     ``-decay`` is minimised over ``[shortest, longest]``, in days. Where a larger first rating got a
@@ -63,92 +61,71 @@ def initial_stabilities(
     >>> days, good = np.array([1.0, 4.0, 4.0, 9.0]), np.array([True, True, False, True])
     >>> four = initial_stabilities(
     ...     np.array([3, 3, 3, 3]), days, good, mean_recall=0.9, decay=0.5,
-    ...     defaults=(0.4, 1.2, 3.2, 15.7), shortest=0.01, smoothed=True,
+    ...     defaults=np.array([0.4, 1.2, 3.2, 15.7]), shortest=0.01, smoothed=True,
     ... )
-    >>> [round(stability, 2) for stability in four]
+    >>> four.round(2).tolist()
     [0.24, 0.73, 1.96, 9.61]
     """
-    if len(elapsed) == 0:
-        return None
-    if not np.min(elapsed) > 0:
-        raise ValueError(f"second reviews after {np.min(elapsed)} days: all must be above 0")
-    ratings, owner, counts = np.unique(first_rating, return_inverse=True, return_counts=True)
-    # Reviews with the same first rating and elapsed time count alike.
-    times, place = np.unique(elapsed, return_inverse=True)
-    pairs, pair = np.unique(owner * len(times) + place, return_inverse=True)
-    n = np.bincount(pair).astype(np.float64)
-    passes: FloatArray = np.bincount(pair, weights=recalled).astype(np.float64)
-    pull = _PULL if smoothed else 0.0
-    if smoothed:
-        passes = (passes + mean_recall) * n / (n + 1)
-    owner, days = np.divmod(pairs, len(times))
-    start, scale = np.searchsorted(owner, range(len(ratings))), 0.9 ** (-1 / decay) - 1
-    age_of_a_day = scale * times[days]
-    default = np.asarray(defaults, np.float64)[ratings - 1]
-
-    def loss(x: FloatArray) -> FloatArray:
-        """Return the loss of each rating at logarithms of stabilities [..., ratings]."""
-        delay = decay * np.log1p(np.exp(-x)[..., owner] * age_of_a_day)
-        each = passes * delay - (n - passes) * np.log(-np.expm1(-delay))
-        total: FloatArray = np.add.reduceat(each, start, axis=-1)
-        return total + pull * np.abs(np.exp(x) - default)
-
-    def slope(x: FloatArray, side: FloatArray) -> FloatArray:
-        """Differentiate the loss, below (-1) or above (1) its kink at the default."""
-        age = np.exp(-x)[owner] * age_of_a_day
-        fall = decay * age / (1 + age)
-        each = fall * ((n - passes) / np.expm1(decay * np.log1p(age)) - passes)
-        total: FloatArray = np.add.reduceat(each, start)
-        return total + pull * side * np.exp(x)
-
-    # The log loss is convex in x, but the pull towards the default is concave below it.
-    kink = np.log(np.clip(default, shortest, longest))
-    points = np.linspace(math.log(shortest), math.log(longest), _POINTS)
-    knots = np.sort(np.vstack([np.repeat(points[:, None], len(ratings), axis=1), kink]), axis=0)
-    best, own = np.argmin(loss(knots), axis=0), np.arange(len(ratings))
-    x = knots[best, own]
-    rises = slope(x, np.where(x >= kink, 1.0, -1.0)) < 0
-    falls = ~rises & (slope(x, np.where(x > kink, 1.0, -1.0)) > 0)
-    low = np.where(falls, knots[np.maximum(best - 1, 0), own], x)
-    high = np.where(rises, knots[np.minimum(best + 1, _POINTS), own], x)
-    side = np.where((low + high) / 2 > kink, 1.0, -1.0)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        beyond = slope(middle, side) > 0
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    # Where the loss neither rises nor falls from it, a point is at a bound or at the kink.
-    days_of = np.exp(np.where(rises | falls, (low + high) / 2, x))
-    stabilities = dict(zip(ratings.tolist(), days_of.tolist(), strict=True))
-    in_order = _in_order(stabilities, dict(zip(ratings.tolist(), counts.tolist(), strict=True)))
-    filled = _filled(in_order, defaults)
-    one, two, three, four = (min(max(filled[rating], shortest), longest) for rating in (1, 2, 3, 4))
-    return one, two, three, four
+    ratings, counts = np.unique(first_rating, return_counts=True)
+    stabilities: dict[int, float] = {}
+    for rating in ratings.tolist():
+        # Reviews with the same elapsed time count alike.
+        own, default = first_rating == rating, float(defaults[rating - 1])
+        days, place, n = np.unique(elapsed[own], return_inverse=True, return_counts=True)
+        passes, pull = np.bincount(place, recalled[own]), _PULL if smoothed else 0.0
+        if smoothed:
+            passes = (passes + mean_recall) * n / (n + 1)
+        age = (0.9 ** (-1 / decay) - 1) * days
+        loss = partial(_loss, age, n, passes, decay, default, pull)
+        # It is convex but for the pull towards the default, which is concave below it.
+        kink = np.log(np.clip(default, shortest, longest))
+        points = np.linspace(np.log(shortest), np.log(longest), _POINTS)
+        knots = np.sort(np.append(points, kink))
+        best = int(np.argmin([loss(x) for x in knots]))
+        between = [
+            minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-10}).x
+            for ends in pairwise(knots[max(best - 1, 0) : best + 2])
+        ]
+        stabilities[rating] = float(np.exp(min((knots[best], *between), key=loss)))
+    ordered = in_order(stabilities, dict(zip(ratings.tolist(), counts.tolist(), strict=True)))
+    return np.clip(filled(ordered, defaults), shortest, longest)
 
 
-def _in_order(stabilities: dict[int, float], counts: dict[int, int]) -> dict[int, float]:
+def _loss(
+    age: FloatArray,
+    n: IntArray,
+    passes: FloatArray,
+    decay: float,
+    default: float,
+    pull: float,
+    x: float,
+) -> float:
+    """Loss at the logarithm of a stability; `age` is elapsed time at a stability of one day."""
+    delay = decay * np.log1p(np.exp(-x) * age)
+    log_loss = (passes * delay - (n - passes) * np.log(-np.expm1(-delay))).sum()
+    return float(log_loss + pull * abs(np.exp(x) - default))
+
+
+def in_order(stabilities: dict[int, float], counts: dict[int, int]) -> dict[int, float]:
     """Make stabilities grow with the rating: the one with fewer reviews gives way."""
     ordered = dict(stabilities)
     for small, large in _PAIRS:
         if small in ordered and large in ordered and ordered[small] > ordered[large]:
-            if counts[small] > counts[large]:
-                ordered[large] = ordered[small]
-            else:
-                ordered[small] = ordered[large]
+            of, to = (small, large) if counts[small] > counts[large] else (large, small)
+            ordered[to] = ordered[of]
     return ordered
 
 
-def _filled(stabilities: dict[int, float], defaults: FourStabilities) -> dict[int, float]:
-    """Fill in the stabilities of ratings that were never given."""
-    if len(stabilities) == 1:
-        ((rating, stability),) = stabilities.items()
-        scale = stability / defaults[rating - 1]
-        return {other: scale * default for other, default in enumerate(defaults, start=1)}
-    if len(stabilities) == 4:
-        return stabilities
+def filled(stabilities: dict[int, float], defaults: FloatArray) -> FloatArray:
+    """Stabilities of all ratings, those that were never given from the others."""
     places = np.array(sorted(stabilities)) - 1
+    values = np.array([stabilities[place + 1] for place in places.tolist()])
+    if len(places) == 1:
+        return defaults * (values / defaults[places])
     missing = np.setdiff1d(np.arange(4), places)
     # Of three known ratings, the rule counts that is about the fourth, or has it at least.
-    rules = _RULES if len(missing) > 1 else _RULES[:1] if missing[0] < 2 else _RULES[1:]
-    logarithms = np.log([stabilities[place + 1] for place in places.tolist()])
-    others = np.exp(np.linalg.solve(rules[:, missing], -rules[:, places] @ logarithms))
-    return stabilities | dict(zip((missing + 1).tolist(), others.tolist(), strict=True))
+    rules = _RULES[: len(missing)] if len(missing) != 1 or missing[0] < 2 else _RULES[1:]
+    four = np.empty(4)
+    four[places] = values
+    four[missing] = np.exp(np.linalg.solve(rules[:, missing], -rules[:, places] @ np.log(values)))
+    return four

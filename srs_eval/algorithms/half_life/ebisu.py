@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import betaln, digamma
 
-from srs_eval.algorithms.algorithm import Algorithm, Learned
+from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.history import CurveOnly
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
@@ -41,14 +41,12 @@ def recall(belief: FloatArray, elapsed: FloatArray) -> FloatArray:
     return p
 
 
-def updated(
-    belief: FloatArray, elapsed: FloatArray, recalled: BoolArray
-) -> tuple[FloatArray, BoolArray]:
+def updated(belief: FloatArray, elapsed: FloatArray, recalled: BoolArray) -> FloatArray:
     """Update beliefs by the outcomes of a review of each card.
 
     The posterior is taken to the time at which its mean is one half, which is the new half-life,
     and replaced by the Beta distribution that has its mean and variance there. Where an outcome is
-    so surprising that numbers end, the belief stays as it was, and is marked as not possible.
+    so surprising that numbers end, the belief stays as it was.
 
     With p for recall after a half-life, recall at the review was ``p**when``.
     """
@@ -91,7 +89,7 @@ def updated(
         posterior = np.array([mean * size, (1 - mean) * size, power * half_life])
         possible = np.isfinite(posterior).all(axis=0) & (posterior > 0).all(axis=0)
         possible &= np.abs(mean - 0.5) < _FARTHEST_FROM_HALF
-    return np.where(possible, posterior, belief), possible
+    return np.where(possible, posterior, belief)
 
 
 def _log_mean(alpha: FloatArray, beta: FloatArray, power: FloatArray) -> FloatArray:
@@ -104,13 +102,13 @@ def _log_mean(alpha: FloatArray, beta: FloatArray, power: FloatArray) -> FloatAr
     return log_mean
 
 
-def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[FloatArray, BoolArray]:
-    """Follow the cards of some rows, the k-th reviews of all of them at once.
+def beliefs_before(reviews: Reviews, rows: IntArray) -> FloatArray:
+    """Beliefs before each review, of the k-th reviews of the cards of `rows` at once.
 
-    Returns the belief before each review [3, len(reviews)], NaN at first ones and where it was not
-    needed for `rows`, and whether it could not be updated after that review.
+    They are [3, len(reviews)], NaN at first reviews and where they were not needed for `rows`.
     """
     cards = rows_by_card(reviews.card)
+    previous = cards.previous()
     mask = np.zeros(len(reviews), bool)
     mask[rows] = True
     last = np.maximum.reduceat(np.where(mask, cards.nth, -1)[cards.order], cards.begins)
@@ -118,53 +116,31 @@ def beliefs_before(reviews: Reviews, rows: IntArray) -> tuple[FloatArray, BoolAr
     begins, last = cards.begins[by_length], last[by_length]
     belief = np.tile(np.array(_START)[:, None], len(begins))
     before = np.full((3, len(reviews)), np.nan)
-    surprised = np.zeros(len(reviews), bool)
-    for nth in range(last.max(initial=-1) + 1):
+    for nth in range(1, last.max(initial=-1) + 1):
         here = cards.order[begins[: np.searchsorted(-last, -nth, side="right")] + nth]
-        if nth > 0:
-            before[:, here] = belief[:, : len(here)]
-        going_on = here[: np.searchsorted(-last, -nth, side="left")]
-        belief, possible = updated(
-            belief[:, : len(going_on)], reviews.elapsed[going_on], reviews.recalled[going_on]
-        )
-        surprised[going_on] = ~possible
-    return before, surprised
+        row = previous[here]
+        belief = updated(belief[:, : len(here)], reviews.elapsed[row], reviews.recalled[row])
+        before[:, here] = belief
+    return before
 
 
 @dataclass(frozen=True, slots=True)
-class EbisuModel(CurveOnly):
-    """Ebisu's beliefs, which follow from each card's own reviews alone."""
-
-    # Its note counts the updates that could not be computed up to the last training row
-    learned: Learned = field(default_factory=Learned)
-
-    parameters: ClassVar[tuple[float, ...]] = ()
-
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall at other elapsed times; NaN at a card's first review."""
-        before, _ = beliefs_before(reviews, rows)
-        p = recall(before[:, rows, None], np.asarray(elapsed, np.float64))
-        return uncertain(p)
-
-
-@dataclass(frozen=True, slots=True)
-class Ebisu(Algorithm):
+class Ebisu(CurveOnly, Algorithm):
     """Ebisu, version 2: a Beta distribution of recall for each card, nothing learned.
 
     Fasih, *Ebisu: intelligent quiz scheduling*, https://fasiha.github.io/ebisu/. Reads elapsed
     time and pass or fail, not those of same-day reviews; no parameters. Where an
-    outcome is so surprising that the update cannot be computed, the belief stays as it was;
-    such reviews are counted in the fit's `reason`. Published row, without same-day reviews: log
-    loss 0.4989, RMSE(bins) 0.1627, AUC 0.6051.
+    outcome is so surprising that the update cannot be computed, the belief stays as it was.
+    Published row, without same-day reviews: log loss 0.4989, RMSE(bins) 0.1627, AUC 0.6051.
     """
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> EbisuModel:
-        """Return the algorithm, having counted what it cannot update."""
-        until = np.arange(rows.max(initial=-1) + 1)
-        _, surprised = beliefs_before(reviews, until)
-        count = int(np.count_nonzero(surprised))
-        if count == 0:
-            return EbisuModel()
-        return EbisuModel(
-            Learned(note=f"{count} of {len(until)} reviews were too surprising for an update")
-        )
+    # It is its own model.
+    parameters: ClassVar[tuple[float, ...]] = ()
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Ebisu:
+        return self
+
+    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
+        """Predict recall at other elapsed times; NaN at a card's first review."""
+        before = beliefs_before(reviews, rows)
+        return uncertain(recall(before[:, rows, None], np.asarray(elapsed, np.float64)))

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.history import CurveOnly
-from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.algorithms.options import require_above_zero
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import Maths, State, Value
@@ -59,6 +59,7 @@ class HalfLifeModel(CurveOnly):
         return recall(np.asarray(elapsed, np.float64), days[:, None])
 
 
+@dataclass(frozen=True, slots=True)
 class HlrDuolingo(Algorithm):
     """Half-life regression as Duolingo published it (HLR), without indicators of words.
 
@@ -75,30 +76,25 @@ class HlrDuolingo(Algorithm):
 
     Parameters
     ----------
-    fit : {"minimum", "default"}
-        ``minimum`` minimises the loss by L-BFGS; ``default`` keeps its start, half-lives of one
-        day.
     alpha : float
         Weight of the half-life term, 0 or more.
     penalty : float
         Weight of the squared weights, 0 or more.
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("minimum", "default")
+    alpha: float = 0.01
+    penalty: float = 0.1
 
-    def __init__(self, *, fit: str = "minimum", alpha: float = 0.01, penalty: float = 0.1) -> None:
-        require_choice("hlr_duolingo", "fit", fit, self.methods)
-        require_above_zero("hlr_duolingo", "alpha", alpha, or_zero=True)
-        require_above_zero("hlr_duolingo", "penalty", penalty, or_zero=True)
-        self.method, self.alpha, self.penalty = fit, alpha, penalty
+    def __post_init__(self) -> None:
+        require_above_zero("hlr_duolingo", "alpha", self.alpha, or_zero=True)
+        require_above_zero("hlr_duolingo", "penalty", self.penalty, or_zero=True)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
-        weights = np.zeros(3)
-        if self.method == "minimum":
-            if len(rows) == 0:
-                raise FitSkipped("hlr_duolingo: there are no training reviews to learn from")
-            loss = self.loss(reviews, np.sort(rows))
-            weights = minimize(loss, weights, jac=True, method="L-BFGS-B").x
+        """Minimise the loss by L-BFGS, from half-lives of one day."""
+        if len(rows) == 0:
+            raise FitSkipped("hlr_duolingo: there are no training reviews to learn from")
+        loss = self.loss(reviews, np.sort(rows))
+        weights = minimize(loss, np.zeros(3), jac=True, method="L-BFGS-B").x
         return HalfLifeModel(tuple(weights.tolist()))
 
     def loss(
@@ -108,7 +104,6 @@ class HlrDuolingo(Algorithm):
         inputs, elapsed = features(reviews, rows), reviews.elapsed[rows].astype(np.float64)
         outcome = np.where(reviews.recalled[rows], _MOST, _LEAST)
         days = np.clip(-elapsed / np.log2(outcome), _SHORTEST, _LONGEST)
-        alpha, penalty = self.alpha, self.penalty
 
         def loss(weights: FloatArray) -> tuple[float, FloatArray]:
             h = half_life(inputs, weights)
@@ -118,9 +113,10 @@ class HlrDuolingo(Algorithm):
             dh = np.where(inside, _LN2 * h, 0.0)
             dp = np.where(inside & (p > _LEAST) & (p < _MOST), _LN2**2 * p * elapsed / h, 0.0)
             error_p, error_h = p - outcome, h - days
-            value = np.mean(error_p**2 + alpha * error_h**2) + penalty * (weights @ weights)
-            slope = 2 * (error_p * dp + alpha * error_h * dh) @ inputs / len(p)
-            return float(value), slope + 2 * penalty * weights
+            value = np.mean(error_p**2 + self.alpha * error_h**2)
+            slope = 2 * (error_p * dp + self.alpha * error_h * dh) @ inputs / len(p)
+            penalised = value + self.penalty * (weights @ weights)
+            return float(penalised), slope + 2 * self.penalty * weights
 
         return loss
 

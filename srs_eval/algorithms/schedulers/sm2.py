@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -140,7 +139,7 @@ class Sm2Trainable(Fitted):
         """Return the bounds, with both fixed intervals as short as any interval may be."""
         space = equations.parameters
         shortest = getattr(equations, "shortest_interval", space.lower[0])
-        return dataclasses.replace(space, lower=(shortest, shortest, *space.lower[2:]))
+        return replace(space, lower=(shortest, shortest, *space.lower[2:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,34 +171,17 @@ class AnkiSm2Equations(ExponentialForgetting):
     ) -> State:
         """Interval and ease after a further review; the interval reads the old ease."""
         old_interval, ease = state
-        passed = w[6] * m.where(
-            elapsed < old_interval,
-            self._passed_early(m, w, state, elapsed, rating),
-            self._passed_late(m, w, state, elapsed, rating),
-        )
+        late = elapsed - old_interval
+        hard, easy = old_interval * w[4], (old_interval + late) * ease * w[3]
+        on_time = self._by_rating(m, rating, hard, (old_interval + late / 2) * ease, easy)
+        hard = _larger(m, elapsed * w[4], old_interval * w[4] / 2)
+        good = _larger(m, elapsed * ease, old_interval)
+        early = self._by_rating(m, rating, hard, good, good * (w[3] + 1) / 2)
+        passed = w[6] * m.where(elapsed < old_interval, early, on_time)
         interval = self._floored(m, m.where(rating > 1, passed, old_interval * w[5]))
         moved = m.where(rating == GOOD, 0.0, m.where(rating == EASY, 0.15, -0.15))
         moved = m.where(rating > 1, moved, -0.2)
         return interval, m.clip(ease + moved, _LOWEST_EASE, 5.5)
-
-    def _passed_early(
-        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value
-    ) -> Value:
-        interval, ease = state
-        hard = _larger(m, elapsed * w[4], interval * w[4] / 2)
-        good = _larger(m, elapsed * ease, interval)
-        easy = good * (w[3] + 1) / 2
-        return self._by_rating(m, rating, hard, good, easy)
-
-    def _passed_late(
-        self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value
-    ) -> Value:
-        interval, ease = state
-        late = elapsed - interval
-        hard = interval * w[4]
-        good = (interval + late / 2) * ease
-        easy = (interval + late) * ease * w[3]
-        return self._by_rating(m, rating, hard, good, easy)
 
     def _by_rating(self, m: Maths, rating: Value, hard: Value, good: Value, easy: Value) -> Value:
         if self.published_order:

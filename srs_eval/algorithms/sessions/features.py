@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,10 +11,12 @@ import numpy as np
 from srs_eval.algorithms.sessions.answers import FADING_DAYS, Answers
 from srs_eval.data.reviews import FloatArray
 
+# A feature at each review, from what was known before its answer; read at later-day reviews only.
+# About 0 on average and at most about 1 in size: nothing is standardised.
+Formula = Callable[[Answers], FloatArray]
+
 _AGAIN, _HARD, _EASY = 1, 2, 4
 LEVEL = "level"
-_RECENT, _CARD, _TIMES = "recent answers", "history of the card", "answer times"
-_NOTE = "siblings"
 # What is left of the means of answer times after another: of the user's, and of a card's.
 _USER_KEEPS, _CARD_KEEPS = 0.966, 0.7
 _USUAL_LOG_SECONDS = 2.0
@@ -24,44 +24,21 @@ _USUAL_LOG_SECONDS = 2.0
 _SIBLING = 3.0
 
 
-class Feature(ABC):
-    """A number for each review, known when its card is shown.
+def _recent(
+    half_life: float, *within: str, prior: float = 1.0, same_day: bool = False
+) -> Callable[[Answers], FloatArray]:
+    """Bias of the base model, in log-odds, over the answers before.
 
-    Features should be about 0 on average and at most about 1 in size: nothing is standardised.
+    After `half_life` answers an answer counts half. Answers are alike in the columns `within` of
+    `Answers`. `prior` is the strength of the pull towards 0; `same_day` counts those answers too.
     """
 
-    group: str = "other"  # Features that are shown together in tables and figures
+    def bias(answers: Answers) -> FloatArray:
+        columns = [getattr(answers, name) for name in within]
+        counted = answers.predicted if same_day else answers.later
+        return answers.bias(half_life, answers.grouped(*columns), prior, counted)
 
-    @abstractmethod
-    def __call__(self, answers: Answers) -> FloatArray:
-        """Return the feature at each review from what was known before its answer.
-
-        Only values at later-day reviews count.
-        """
-
-
-@dataclass(frozen=True)
-class Recent(Feature):
-    """How much better recent answers were than the base model predicted, as a bias of log-odds."""
-
-    half_life: float = math.inf  # Answers after which an answer counts half
-    # Columns of `Answers` in which answers must be alike: ``day``, ``deck``, ``last_day`` or
-    # ``interval``
-    within: tuple[str, ...] = ()
-    prior: float = 1.0  # Strength of the pull towards 0
-    same_day: bool = False  # Whether same-day answers count as well
-    group: str = _RECENT
-
-    def __call__(self, answers: Answers) -> FloatArray:
-        """Return the bias at each review."""
-        columns = [getattr(answers, name) for name in self.within]
-        counted = answers.predicted if self.same_day else answers.later
-        return answers.bias(self.half_life, answers.grouped(*columns), self.prior, counted)
-
-
-def _shifted(values: FloatArray) -> FloatArray:
-    """Return the value of the review before each, whatever its card."""
-    return np.concatenate([[0.0], values[:-1]])[: len(values)]
+    return bias
 
 
 def _in_a_row(answers: Answers, *, recalled: bool) -> FloatArray:
@@ -70,7 +47,7 @@ def _in_a_row(answers: Answers, *, recalled: bool) -> FloatArray:
     otherwise = answers.later & ~alike
     new_day = np.diff(answers.day, prepend=answers.day[:1]) > 0
     ended = np.concatenate([[False], otherwise[:-1]])[: len(answers)] | new_day
-    return answers.faded(alike, np.cumsum(ended))
+    return np.log1p(answers.faded(alike, np.cumsum(ended)))
 
 
 def _agains(answers: Answers) -> FloatArray:
@@ -85,17 +62,18 @@ def _pause(answers: Answers) -> FloatArray:
     return np.log(np.maximum(days[begins], 1))
 
 
-def _mean_of_user(answers: Answers) -> FloatArray:
-    """Return the running mean of the user's log answer times, each answer included."""
+def _time_above_mean(answers: Answers) -> FloatArray:
+    """Each answer's log time less the running mean of the user's, this answer included."""
     new = (1 - _USER_KEEPS) * answers.log_seconds
     new[:1] += _USER_KEEPS * _USUAL_LOG_SECONDS
     everything = np.zeros(len(answers), np.int64)
-    return _USER_KEEPS * answers.faded(new, everything, _USER_KEEPS) + new
+    mean = _USER_KEEPS * answers.faded(new, everything, _USER_KEEPS) + new
+    return answers.log_seconds - mean
 
 
-def _time_above_mean(answers: Answers) -> FloatArray:
-    """Return each answer's log time less the running mean of the user's."""
-    return answers.log_seconds - _mean_of_user(answers)
+def _tempo(answers: Answers) -> FloatArray:
+    """Return the log time above the mean of the review before, whatever its card."""
+    return np.concatenate([[0.0], _time_above_mean(answers)[:-1]])[: len(answers)]
 
 
 def _mean_of_card(answers: Answers) -> FloatArray:
@@ -112,23 +90,24 @@ def _growth_of_interval(answers: Answers) -> FloatArray:
 
 
 def _since_later(answers: Answers, *, failed: bool) -> FloatArray:
-    """Count the card's same-day answers since its last later-day review."""
+    """Logarithm of 1 and the card's same-day answers since its last later-day review."""
     counted = ~answers.later & (answers.previous >= 0)
     if failed:
         counted &= ~answers.reviews.recalled
     # A later-day answer belongs to the stretch it begins.
     stretch = answers.grouped(answers.card, answers.cards.earlier(answers.later) + answers.later)
     before = answers.faded(counted, stretch) + counted
-    return answers.of_previous(before)
+    return np.log1p(answers.of_previous(before))
+
+
+def _later_reviews(answers: Answers) -> FloatArray:
+    """Logarithm of 1 and the card's later-day reviews before."""
+    return np.log1p(answers.cards.earlier(answers.later))
 
 
 def _successes(answers: Answers) -> FloatArray:
-    return np.asarray(
-        np.log1p(answers.cards.earlier(answers.later))
-        - np.log1p(_since_later(answers, failed=True))
-        - np.log1p(answers.cards.nth) / 2
-        - 0.25
-    )
+    fails = _since_later(answers, failed=True)
+    return _later_reviews(answers) - fails - np.log1p(answers.cards.nth) / 2 - 0.25
 
 
 def _last_rating_is(answers: Answers, rating: int, *, reviews_ago: int = 1) -> FloatArray:
@@ -149,90 +128,80 @@ def _sibling(answers: Answers, *, today: bool, answer: bool) -> FloatArray:
     return np.where(answers.reviews.recalled[row] | (not answer), fresh, -fresh)
 
 
-_SIBLINGS = {
-    "sibling_today": (_NOTE, partial(_sibling, today=True, answer=False)),
-    "sibling_today_answer": (_NOTE, partial(_sibling, today=True, answer=True)),
-    "sibling_earlier": (_NOTE, partial(_sibling, today=False, answer=False)),
-    "sibling_earlier_answer": (_NOTE, partial(_sibling, today=False, answer=True)),
+# By the groups that are shown together in tables and figures.
+_BY_GROUP: Mapping[str, Mapping[str, Formula]] = {
+    LEVEL: {
+        "bias": lambda answers: np.ones(len(answers)),
+        "slope": lambda answers: answers.z,
+        "deviation": lambda answers: answers.z - 2,
+    },
+    "recent answers": {
+        **{f"recent_{half_life}": _recent(half_life) for half_life in (2, 5, 15, 50, 200)},
+        "recent": _recent(7, prior=0.3),
+        "recent_all_15": _recent(15, same_day=True),
+        "today": _recent(math.inf, "day"),
+        "fails": partial(_in_a_row, recalled=False),
+        "passes": lambda answers: _in_a_row(answers, recalled=True) / 2,
+        "agains": _agains,
+    },
+    "deck": {"deck_30": _recent(30, "deck"), "deck_today": _recent(math.inf, "deck", "day")},
+    "cards learned together": {
+        "neighbours": lambda answers: answers.bias_of_neighbours(prior=0.5),
+        "same_interval": _recent(math.inf, "day", "interval"),
+        "same_last_day": _recent(math.inf, "day", "last_day"),
+    },
+    "break": {"pause": _pause},
+    "answer times": {
+        "tempo": _tempo,
+        "last_time": lambda answers: answers.of_previous(_time_above_mean(answers)),
+        "mean_time": lambda answers: _mean_of_card(answers) - 2,
+        "change_of_time": lambda answers: (
+            answers.of_previous(answers.log_seconds) - _mean_of_card(answers)
+        ),
+    },
+    "history of the card": {
+        "last_again": partial(_last_rating_is, rating=_AGAIN),
+        "last_hard": partial(_last_rating_is, rating=_HARD),
+        "last_easy": partial(_last_rating_is, rating=_EASY),
+        "again_before_last": partial(_last_rating_is, rating=_AGAIN, reviews_ago=2),
+        "reviews": lambda answers: np.log1p(answers.cards.nth) - 1.5,
+        "later_reviews": lambda answers: _later_reviews(answers) - 1,
+        "same_day_reviews": partial(_since_later, failed=False),
+        "same_day_fails": partial(_since_later, failed=True),
+        "successes": _successes,
+    },
+    "siblings": {
+        "sibling_today": partial(_sibling, today=True, answer=False),
+        "sibling_today_answer": partial(_sibling, today=True, answer=True),
+        "sibling_earlier": partial(_sibling, today=False, answer=False),
+        "sibling_earlier_answer": partial(_sibling, today=False, answer=True),
+    },
+    "interval": {
+        "interval": lambda answers: np.log1p(answers.days) / 2 - 1,
+        "growth_of_interval": _growth_of_interval,
+    },
 }
-# Group and formula of each feature that is no bias of recent answers.
-_FORMULAS: Mapping[str, tuple[str, Callable[[Answers], FloatArray]]] = {
-    "bias": (LEVEL, lambda answers: np.ones(len(answers))),
-    "slope": (LEVEL, lambda answers: answers.z),
-    "deviation": (LEVEL, lambda answers: answers.z - 2),
-    "neighbours": ("cards learned together", lambda answers: answers.bias_of_neighbours(prior=0.5)),
-    "fails": (_RECENT, lambda answers: np.log1p(_in_a_row(answers, recalled=False))),
-    "passes": (_RECENT, lambda answers: np.log1p(_in_a_row(answers, recalled=True)) / 2),
-    "tempo": (_TIMES, lambda answers: _shifted(_time_above_mean(answers))),
-    "agains": (_RECENT, _agains),
-    "pause": ("break", _pause),
-    "last_time": (_TIMES, lambda answers: answers.of_previous(_time_above_mean(answers))),
-    "mean_time": (_TIMES, lambda answers: _mean_of_card(answers) - 2),
-    "change_of_time": (
-        _TIMES,
-        lambda answers: answers.of_previous(answers.log_seconds) - _mean_of_card(answers),
-    ),
-    "last_again": (_CARD, lambda answers: _last_rating_is(answers, _AGAIN)),
-    "last_hard": (_CARD, lambda answers: _last_rating_is(answers, _HARD)),
-    "last_easy": (_CARD, lambda answers: _last_rating_is(answers, _EASY)),
-    "again_before_last": (_CARD, lambda answers: _last_rating_is(answers, _AGAIN, reviews_ago=2)),
-    **_SIBLINGS,
-    "reviews": (_CARD, lambda answers: np.log1p(answers.cards.nth) - 1.5),
-    "later_reviews": (_CARD, lambda answers: np.log1p(answers.cards.earlier(answers.later)) - 1),
-    "same_day_reviews": (_CARD, lambda answers: np.log1p(_since_later(answers, failed=False))),
-    "same_day_fails": (_CARD, lambda answers: np.log1p(_since_later(answers, failed=True))),
-    "successes": (_CARD, _successes),
-    "interval": ("interval", lambda answers: np.log1p(answers.days) / 2 - 1),
-    "growth_of_interval": ("interval", _growth_of_interval),
-}
+FORMULAS = {name: formula for each in _BY_GROUP.values() for name, formula in each.items()}
+GROUP_OF = {name: group for group, each in _BY_GROUP.items() for name in each}
 
-
-@dataclass(frozen=True)
-class Formula(Feature):
-    """A feature by its name in the table of formulas, which processes can send to each other."""
-
-    name: str
-    group: str
-
-    def __call__(self, answers: Answers) -> FloatArray:
-        """Return the formula at each review."""
-        return _FORMULAS[self.name][1](answers)
-
-
-def _formulas(*names: str) -> dict[str, Feature]:
-    return {name: Formula(name, _FORMULAS[name][0]) for name in names}
-
-
-# The weights of these two are narrower or wider than those of all others.
-LEVEL_OF_CARD: Mapping[str, Feature] = _formulas("bias", "deviation")
+# What other cards of the note say, where a log has notes.
+SIBLINGS = tuple(_BY_GROUP["siblings"])
 # What a session does to all cards.
-SESSION: Mapping[str, Feature] = {
-    **{f"recent_{half_life}": Recent(half_life) for half_life in (2, 5, 15, 50, 200)},
-    "today": Recent(within=("day",)),
-    "recent_all_15": Recent(15, same_day=True),
-    "deck_30": Recent(30, within=("deck",), group="deck"),
-    "deck_today": Recent(within=("deck", "day"), group="deck"),
-    **_formulas("neighbours"),
-    "same_interval": Recent(within=("day", "interval"), group="cards learned together"),
-    "same_last_day": Recent(within=("day", "last_day"), group="cards learned together"),
-    **_formulas("fails", "passes", "tempo", "agains", "pause"),
-}
+SESSION = (
+    *("recent_2", "recent_5", "recent_15", "recent_50", "recent_200", "today", "recent_all_15"),
+    *("deck_30", "deck_today", "neighbours", "same_interval", "same_last_day"),
+    *("fails", "passes", "tempo", "agains", "pause"),
+)
 # What is known of a card when its previous review ends.
-CARD: Mapping[str, Feature] = _formulas(
+CARD = (
     *("last_time", "mean_time", "change_of_time"),
     *("last_again", "last_hard", "last_easy", "again_before_last"),
     *("reviews", "later_reviews", "same_day_reviews", "same_day_fails"),
 )
-# What other cards of the note say, where a log has notes.
-SIBLINGS: Mapping[str, Feature] = _formulas(*_SIBLINGS)
-SETS: Mapping[str, Mapping[str, Feature]] = {
-    "none": {},
-    "full": _formulas("bias", "slope")
-    | {**SESSION, **CARD}
-    | _formulas("interval", "growth_of_interval"),
-    "small": _formulas("bias", "slope")
-    | {"recent": Recent(7, prior=0.3)}
-    | _formulas("passes")
-    | {name: SESSION[name] for name in ("deck_30", "deck_today")}
-    | _formulas("neighbours", "mean_time", "successes", "reviews", "interval", "pause"),
+SETS = {
+    "full": ("bias", "slope", *SESSION, *CARD, "interval", "growth_of_interval"),
+    "small": (
+        *("bias", "slope", "recent", "passes", "deck_30", "deck_today", "neighbours"),
+        *("mean_time", "successes", "reviews", "interval", "pause"),
+    ),
 }

@@ -78,18 +78,14 @@ class Mixture(Combined):
     def combined(self) -> tuple[Algorithm, ...]:
         return (self.fsrs7, self.logistic, self.sbd)
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MixtureModel:
-        """Fit the three algorithms to `rows`."""
-        return self.refit(reviews, rows, rng, None)
-
-    def refit(
+    def fit(
         self,
         reviews: Reviews,
         rows: IntArray,
         rng: np.random.Generator,
-        previous: MixtureModel | None,
+        previous: MixtureModel | None = None,
     ) -> MixtureModel:
-        """Fit again, each algorithm from its own earlier fit if it can."""
+        """Fit the three algorithms to `rows`, each from its own earlier fit if it can."""
         rows = np.sort(rows)
         earlier = (None,) * len(SHARES) if previous is None else previous.models
         models = tuple(
@@ -101,3 +97,5 @@ class Mixture(Combined):
             as_part(model, Part(name, name, n_train=len(rows))) for name, model in named.items()
         )
         return MixtureModel(self.combined, models, learned=learned_together(named, parts))
+
+    refit = fit

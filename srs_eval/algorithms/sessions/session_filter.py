@@ -1,27 +1,38 @@
-"""Any algorithm, corrected from answer to answer by what the session says."""
+"""Any algorithm, corrected by what a session says: at the review, or ahead of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from srs_eval.algorithms.algorithm import Algorithm, Learned, When
-from srs_eval.algorithms.combined.wrapping import Wrapper, require_algorithm
+from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel, When
+from srs_eval.algorithms.combined.wrapping import Asked, Combination, Wrapper, require_algorithm
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import require_above_zero, require_choice
-from srs_eval.algorithms.sessions.features import LEVEL, SETS, SIBLINGS, Feature
+from srs_eval.algorithms.sessions.features import (
+    CARD,
+    FORMULAS,
+    GROUP_OF,
+    LEVEL,
+    SESSION,
+    SETS,
+    SIBLINGS,
+)
+from srs_eval.algorithms.sessions.mixture import Mixture
 from srs_eval.algorithms.sessions.walk import Prior, Stages, Walk, contributions, walk, walk_through
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
 from srs_eval.errors import ConfigError
 
-# Filters are too extreme by a seventh on average (log-odds about the usual ones), or not at all.
+# Filters are too extreme by a seventh (log-odds about the usual ones), or not at all.
 _USUAL_LOG_ODDS, _PULLED = 2.0, 0.85
+# Days for which learning steps go on, of which weights of later-day answers know nothing.
+_SAME_DAY = 0.5
+_LEVEL_OF_CARD = ("bias", "deviation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +52,14 @@ class SessionModel:
 
         Reviews on the day of the card's previous review are predicted by the base model.
         """
-        if not len(rows):
-            return np.empty(0)
-        walked = walk(self.stages, self.prior, reviews, int(rows.max()) + 1)
+        walked = walk(self.stages, self.prior, reviews, int(rows.max(initial=-1)) + 1)
         p = np.asarray(expit(walked.answers.z))
-        if self.prior.features:
-            p[walked.rows] = self._filtered(walked)
+        p[walked.rows] = self._filtered(walked)
         return uncertain(p[rows])
 
     def _filtered(self, walked: Walk) -> FloatArray:
         """Return the predictions of all later-day reviews."""
-        z = walked.z + np.einsum("ij,ij->i", walked.features, walked.live)
+        z = walked.z + walked.terms.sum(axis=1)
         if self.trust == 1:
             return np.asarray(expit(z))
         pulled = _USUAL_LOG_ODDS + _PULLED * (z - _USUAL_LOG_ODDS)
@@ -64,8 +72,7 @@ class SessionModel:
 
         At each new fit of the base, half of the evidence on the fit before is dropped.
         """
-        sign = np.where(walked.answers.reviews.recalled[walked.rows], -1.0, 1.0)
-        loss = np.logaddexp(0.0, sign * z)
+        loss = np.logaddexp(0.0, walked.sign * z)
         gain = loss[0] - loss
         gain[:, : walked.first] = 0.0
         evidence, total = np.empty_like(gain), np.zeros((len(z), 1))
@@ -102,11 +109,8 @@ class SessionFilter(Wrapper):
     ----------
     base : Algorithm
         The other algorithm.
-    features : {"full", "small", "none"}
-        The 32 features, or 12 that do nearly as well, and in both those of siblings; or those of
-        `extra` alone, and without these the other algorithm as it is.
-    extra : mapping of str to Feature
-        Further features, under names of one's own.
+    features : {"full", "small"}
+        The 32 features, or 12 that do nearly as well, and in both those of siblings.
     width : float
         Variance of the weights before the first answer, above 0.
     level_width : float
@@ -123,7 +127,6 @@ class SessionFilter(Wrapper):
 
     base: Algorithm = field(default_factory=Fsrs7)
     features: str = "full"
-    extra: Mapping[str, Feature] = field(default_factory=dict)
     width: float = 0.015
     level_width: float = 0.02
     drift: float = 3e-4
@@ -138,24 +141,105 @@ class SessionFilter(Wrapper):
         require_above_zero("session_filter", "drift", self.drift, or_zero=True)
         if self.trust > 1:
             raise ConfigError(f"session_filter: trust={self.trust} must be at most 1")
-        if taken := sorted({*SETS[self.features], *SIBLINGS} & {*self.extra}):
-            raise ConfigError(f"session_filter: extra: names are taken: {', '.join(taken)}")
-        for name, feature in self.extra.items():
-            if not isinstance(feature, Feature):
-                raise ConfigError(
-                    f"session_filter: extra.{name}={feature} is no feature; write "
-                    f"extra.{name}={{_target_: package.module.Class}}, a subclass of "
-                    "srs_eval.algorithms.sessions.features.Feature"
-                )
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
-        own = SETS[self.features]
-        siblings = SIBLINGS if own and reviews.note is not None else {}
-        features = {**own, **siblings, **self.extra}
-        level = [feature.group == LEVEL for feature in features.values()]
+        features = SETS[self.features] + (SIBLINGS if reviews.note is not None else ())
+        level = [GROUP_OF[name] == LEVEL for name in features]
         width = np.where(level, float(self.level_width), float(self.width))
         prior = Prior(features, width, float(self.drift))
         stages, walked, learned = walk_through(self.base, prior, reviews, rows, rng)
         learned = replace(learned, contributions=contributions(walked, prior))
-        return SessionModel(stages, prior, float(self.trust), walked.weights, learned)
+        weights = tuple(walked.path[-1].tolist())
+        return SessionModel(stages, prior, float(self.trust), weights, learned)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastModel(Combination):
+    """Fits of the base algorithm and the prior of the correction."""
+
+    stages: Stages  # Fits of the base algorithm
+    prior: Prior
+    parameters: tuple[float, ...]  # Weights after the training reviews
+    # Record of the last fit, and standard errors of the weights
+    learned: Learned = field(default_factory=Learned)
+
+    def made_of(self) -> tuple[MemoryModel, ...]:
+        return self.stages.models
+
+    def answer(self, asked: Asked) -> FloatArray:
+        """Correct the base by what was known at the end of the previous review of each card.
+
+        Less than half a day after it, predictions are those of the base model.
+        """
+        reviews, rows = asked.reviews, asked.rows
+        walked = walk(self.stages, self.prior, reviews, int(rows.max(initial=-1)) + 1)
+        if asked.elapsed is None:
+            elapsed, z = reviews.elapsed[rows], walked.answers.z[rows]
+        else:
+            elapsed, z = asked.elapsed.T, self.stages.log_odds_of(asked).T
+        # Training reviews before it have taught the base as well.
+        until = np.minimum(self.stages.begins[-1], rows)
+        entry = np.searchsorted(walked.rows, np.maximum(walked.answers.previous[rows] + 1, until))
+        weights = walked.path[np.maximum(entry - walked.first, 0)]
+        moved, slope = weights[:, 0].copy(), weights[:, 1]
+        for number, name in enumerate(CARD, start=len(_LEVEL_OF_CARD)):
+            moved += weights[:, number] * FORMULAS[name](walked.answers)[rows]
+        # A curve that falls goes on falling.
+        corrected = z + np.maximum(slope, -1.0) * (z - 2) + moved
+        return uncertain(expit(np.where(elapsed < _SAME_DAY, z, corrected))).T
+
+
+@dataclass(frozen=True)
+class Forecast(Wrapper):
+    """A forgetting curve, fixed at the card's previous review, that knows the card's history.
+
+    Log-odds of another algorithm, by default of a fixed mixture of three, are moved by a weighted
+    sum of the card's answer times, last ratings and numbers of reviews. The weights follow every
+    later-day answer by an extended Kalman filter (as in `SessionFilter`; Fahrmeir, 1992,
+    https://doi.org/10.1080/01621459.1992.10475232) in which the features of the session are
+    nuisances: the filter has them while it learns, because a bad session is not thirty facts
+    about cards, and predictions have not. A prediction uses the weights there were when the
+    card's previous review ended, or the training reviews, if these are later. The correction
+    begins half a day after that review, and from then on does not depend on elapsed time, so that
+    a curve which falls goes on falling. Reads ratings, elapsed time, days, decks and answer times;
+    30 parameters and the other's. No published row.
+
+    Parameters
+    ----------
+    base : Algorithm
+        The other algorithm.
+    width : float
+        Variance of the weights of a card's features before the first answer, above 0.
+    session_width, level_width : float
+        The same for the features of a session, and for a bias and the log-odds themselves.
+    drift : float
+        Share of the variance by which a weight may wander after each answer, 0 or more.
+    """
+
+    # Features count same-day reviews, whatever the other algorithm reads.
+    same_day: ClassVar[bool] = True
+
+    # Declarations of the mixture are properties, which mypy takes for less than attributes.
+    base: Algorithm = field(default_factory=lambda: cast(Algorithm, Mixture()))
+    width: float = 0.01
+    session_width: float = 0.01
+    level_width: float = 0.001
+    drift: float = 3e-4
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        require_algorithm("forecast", "base", self.base)
+        for name in ("width", "session_width", "level_width"):
+            require_above_zero("forecast", name, getattr(self, name))
+        require_above_zero("forecast", "drift", self.drift, or_zero=True)
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> ForecastModel:
+        """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
+        widths = (self.level_width, self.width, self.session_width)
+        sizes = (len(_LEVEL_OF_CARD), len(CARD), len(SESSION))
+        width = np.repeat(np.array(widths, np.float64), sizes)
+        # The session's features are only there to learn the other weights well.
+        prior = Prior((*_LEVEL_OF_CARD, *CARD, *SESSION), width, float(self.drift))
+        stages, walked, learned = walk_through(self.base, prior, reviews, rows, rng)
+        return ForecastModel(stages, prior, tuple(walked.path[-1].tolist()), learned)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,12 +18,15 @@ from srs_eval.algorithms.combined.wrapping import (
     log_odds,
 )
 from srs_eval.algorithms.sessions.answers import Answers
-from srs_eval.algorithms.sessions.features import Feature
+from srs_eval.algorithms.sessions.features import FORMULAS, GROUP_OF
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import FitError, FitSkipped
 
 # Of the information of an answer, so that certain predictions can be unlearned.
 _LEAST_INFORMATION = 0.02
+# Of the training reviews, to which the base algorithm is fitted in turn, and the fewest of them.
+_SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
+_FEWEST = 20
 
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
@@ -69,10 +71,6 @@ def learn_weights(
     return weights, covariance
 
 
-_SHARES = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
-_FEWEST = 20
-
-
 @dataclass(frozen=True, slots=True)
 class Stages:
     """Fits of one algorithm to the first 1/32, 1/16, ... and all of the training reviews."""
@@ -100,8 +98,7 @@ class Stages:
             rows = begin + np.flatnonzero(reviews.elapsed[begin:end] > 0)
             if len(rows):
                 log = reviews if end == len(reviews) else reviews.take(np.arange(end))
-                p = model.predict(*as_seen_by(self.algorithm, log, rows))
-                z[rows] = log_odds(_probabilities(p))
+                z[rows] = log_odds(model.predict(*as_seen_by(self.algorithm, log, rows)))
         return z
 
     def log_odds_of(self, asked: Asked) -> FloatArray:
@@ -110,17 +107,7 @@ class Stages:
             (model, (asked.rows >= begin) & (asked.rows < end))
             for model, begin, end in self.segments(asked.reviews)
         ]
-        return log_odds(_probabilities(asked.seen_by(self.algorithm).by_rows(parts)))
-
-
-def _probabilities(p: FloatArray) -> FloatArray:
-    wrong = ~((p >= 0) & (p <= 1))
-    if wrong.any():
-        raise FitError(
-            f"base: {wrong.sum():,} of {wrong.size:,} predictions are no probabilities, the first "
-            f"of them {p[wrong][0]}"
-        )
-    return p
+        return log_odds(asked.seen_by(self.algorithm).by_rows(parts))
 
 
 def fitted_in_stages(
@@ -147,7 +134,7 @@ def fitted_in_stages(
 class Prior:
     """Features, and the variances of their weights, of mean 0, before the first answer."""
 
-    features: Mapping[str, Feature]
+    features: tuple[str, ...]  # Names in `FORMULAS`
     width: FloatArray  # [features]
     drift: float  # Share of the widths that is added to the variances after each answer
 
@@ -170,30 +157,27 @@ class Walk:
         return self.answers.z[self.rows]
 
     @cached_property
-    def live(self) -> FloatArray:
-        """Weights before each answer."""
-        return self.path[np.maximum(np.arange(len(self.rows)) - self.first, 0)]
+    def sign(self) -> FloatArray:
+        """Minus 1 where a review was recalled, 1 where it was not."""
+        return np.where(self.answers.reviews.recalled[self.rows], -1.0, 1.0)
 
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """Weights after the last answer."""
-        return tuple(self.path[-1].tolist())
+    @cached_property
+    def terms(self) -> FloatArray:
+        """What each feature adds to the log-odds, by the weights before each answer."""
+        live = np.maximum(np.arange(len(self.rows)) - self.first, 0)
+        return self.features * self.path[live]
 
 
-def walk(stages: Stages, prior: Prior, reviews: Reviews, end: int | None = None) -> Walk:
-    """Compute the features of the log before row `end`, if given, and learn their weights."""
-    reviews = reviews if end is None else reviews.take(np.arange(end))
+def walk(stages: Stages, prior: Prior, reviews: Reviews, end: int) -> Walk:
+    """Compute the features of the log before row `end`, and learn their weights."""
+    reviews = reviews.take(np.arange(end))
     answers = Answers(reviews, stages.log_odds(reviews))
+    if not np.isfinite(answers.z).all():
+        raise FitError("base: some predictions are no probabilities")
     rows = np.flatnonzero(answers.later)
     features = np.empty((len(rows), len(prior.features)))
-    for number, (name, feature) in enumerate(prior.features.items()):
-        values = feature(answers)
-        if np.shape(values) != (len(reviews),) or not np.isfinite(values).all():
-            raise FitError(
-                f"feature {name}: an array of shape {np.shape(values)} where one finite number "
-                f"is needed for each of {len(reviews)} reviews"
-            )
-        features[:, number] = values[rows]
+    for number, name in enumerate(prior.features):
+        features[:, number] = FORMULAS[name](answers)[rows]
     first = int(np.searchsorted(rows, stages.begins[0]))
     taught = rows[first:]
     outcome = reviews.recalled[taught].astype(np.float64)
@@ -218,23 +202,22 @@ def walk_through(
 
 
 def contributions(walked: Walk, prior: Prior) -> tuple[Contribution, ...]:
-    """Return how much log loss each group of features saves, level apart.
+    """Return how much log loss each group of features saves.
 
     Each answer is predicted with the weights before it, once with and once without what the
     features of the group add. Standard errors allow for correlation within days.
     """
-    groups = [feature.group for feature in prior.features.values()]
+    if len(walked.rows) == walked.first:
+        return ()
+    groups = [GROUP_OF[name] for name in prior.features]
     learned = slice(walked.first, None)
-    sign = np.where(walked.answers.reviews.recalled[walked.rows[learned]], -1.0, 1.0)
-    terms = (walked.features * walked.live)[learned]
+    sign, terms = walked.sign[learned], walked.terms[learned]
     z = walked.z[learned] + terms.sum(axis=1)
     day = walked.answers.day[walked.rows[learned]]
     gains = []
     for group in dict.fromkeys(groups):
         own = terms[:, [other == group for other in groups]].sum(axis=1)
         saved = np.logaddexp(0.0, sign * (z - own)) - np.logaddexp(0.0, sign * z)
-        if not len(saved):
-            return ()
         by_day = np.bincount(day, saved - saved.mean())
         error = float(np.sqrt(np.sum(by_day**2)) / len(saved))
         gains.append(Contribution(group, float(saved.mean()), error))
