@@ -80,9 +80,6 @@ class ReviewTable(TableSource):
     invalid_times : {"error", "drop"}
         What to do about rows of a user whose time is in the future, before 1980, unreadable or
         not a time of its zone. A user without any other row is refused all the same.
-    views : bool
-        Whether the query may name views, virtual tables, computed columns and macros of `path`,
-        which run what the author of the file wrote; by default only ordinary tables.
 
     Raises
     ------
@@ -116,7 +113,6 @@ class ReviewTable(TableSource):
         missing: OddRows = "error",
         duplicates: OddRows = "error",
         invalid_times: OddRows = "error",
-        views: bool = False,
     ) -> None:
         odd = missing, duplicates, invalid_times
         self.options = TableOptions(time_unit, time_zone, day_start_hour, ratings, *odd)
@@ -129,7 +125,7 @@ class ReviewTable(TableSource):
             from srs_eval.data.sql import Query  # which loads SQLAlchemy
 
             file, of_query = None if path is None else str(path), self.columns or Columns()
-            self._query = Query(query.strip().rstrip(";"), file, url, of_query, views)
+            self._query = Query(query.strip().rstrip(";"), file, url, of_query)
             self.name = "sql" if file is None else Path(file).name
             self.location = self._query.location
         elif isinstance(path, str | Path):

@@ -124,49 +124,19 @@ def make(path, *statements):
     return path
 
 
-FORGED = f"UPDATE sqlite_master SET type = 'view', sql = 'CREATE/*x(*/VIEW reviews AS {ENDLESS}'"
-HIDDEN = (
-    "CREATE MACRO duckdb_views() AS TABLE SELECT true AS internal, 'x' AS view_name",
-    "CREATE MACRO duckdb_functions() AS TABLE SELECT true AS internal, 'x' AS function_name",
-)
-EVIL = [
-    (".sqlite", (f"CREATE VIEW reviews AS {ENDLESS}",)),
-    (".duckdb", (f"CREATE VIEW reviews AS {ENDLESS}",)),
-    (".duckdb", (f"CREATE VIEW reviews AS {ENDLESS}", *HIDDEN)),
-    (".sqlite", ("CREATE VIRTUAL TABLE reviews USING fts5(card)",)),
-    (".sqlite", ("CREATE TABLE reviews (a INTEGER, b AS (hex(zeroblob(a))))",)),
-    (".duckdb", ("CREATE MACRO lower(x) AS x + 1",)),
-    (".sqlite", ("CREATE TABLE reviews (a)", "PRAGMA writable_schema = on", FORGED)),
-]
-
-
-@pytest.mark.parametrize(("suffix", "statements"), EVIL)
-def test_what_runs_when_a_file_is_read_is_refused(tmp_path, suffix, statements):
-    path = make(tmp_path / f"evil{suffix}", *statements)
-    queries = ["SELECT lower('A') FROM reviews"]
-    queries += ['SELECT * FROM "REVIEWS"'] if "VIEW reviews" in statements[0] else []
-    for query in queries:
-        with pytest.raises(ReviewLogError) as refused:
-            of_query(query, path).users()
-        if FORGED not in statements:  # SQLite notices it, too
-            assert "data.views=true" in refused.value.hint
-
-
-@pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
-def test_queries_with_joins_and_common_tables_read_a_file_that_also_has_views(tmp_path, suffix):
-    path = make(
-        tmp_path / f"own{suffix}",
-        "CREATE TABLE answers (card INTEGER, grade INTEGER, asked INTEGER)",
-        "CREATE TABLE grades (grade INTEGER, rating INTEGER)",
-        "CREATE VIEW daily AS SELECT card, grade, asked FROM answers",
-        "INSERT INTO answers VALUES (1, 0, 1700000000), (1, 1, 1700090000)",
-        "INSERT INTO grades VALUES (0, 1), (1, 3)",
+def test_a_view_of_a_file_is_read_but_reaches_no_other_file(tmp_path, csv):
+    other = csv("card,rating,time", "1,3,1700000000", name="other.csv")
+    statements = (
+        "CREATE TABLE answers (card INTEGER, rating INTEGER, time INTEGER)",
+        "CREATE VIEW late AS SELECT * FROM answers WHERE time > 1700000000",
+        "INSERT INTO answers VALUES (1, 1, 1700000000), (1, 3, 1700090000)",
     )
-    joined = "SELECT card, rating, asked AS time FROM {} JOIN grades USING (grade)"
-    query = f"WITH chosen AS ({joined.format('answers')}) SELECT * FROM chosen"
-    assert of_query(query, path).read("own").rating.tolist() == [1, 3]
-    own = of_query(joined.format("daily"), path, views=True)
-    assert own.read("own").rating.tolist() == [1, 3]
+    for suffix in (".sqlite", ".duckdb"):
+        path = make(tmp_path / f"own{suffix}", *statements)
+        assert of_query("SELECT * FROM late", path).read("own").rating.tolist() == [3]
+    evil = make(tmp_path / "evil.duckdb", f"CREATE VIEW late AS SELECT * FROM '{other}'")
+    with pytest.raises(ReviewLogError):
+        of_query("SELECT * FROM late", evil).users()
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
