@@ -14,7 +14,6 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from srs_eval.data.cells import listed, quoted
@@ -32,7 +31,6 @@ _COLUMNS_QUOTED, _NAMES_QUOTED = 30, 5
 _LARGEST_TABLE = 1_000_000_000  # cells: a small file of equal rows can hold more than any memory
 _SPLIT = "Make a folder of it with `python -m srs_eval.prepare`, or split it."
 _HEAD_BYTES = 65_536
-_BYTES_OF_ROW = 50  # in a usual CSV file
 _KINDS = {
     b"PAR1": "a parquet file: rename it to .parquet",
     b"SQLite format 3": "an SQLite database; for an Anki collection use data=anki",
@@ -74,12 +72,12 @@ def read_table(
     if place.suffix not in TABLE_SUFFIXES:
         expected = ", ".join(TABLE_SUFFIXES)
         raise ReviewLogError(str(place), [f"unknown kind of file; expected one of {expected}"])
-    with _readable(place):
+    with explained(place):
         if place.suffix == ".parquet":
             return _read_parquet(place)
         if place.suffix in _JSON_LINES:
             return _read_json(place, rows)
-        return _read_csv(place, text, rows)
+        return next(_parts_of_csv(place, text, rows))
 
 
 def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
@@ -88,36 +86,14 @@ def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
     used = columns.every
     if place.suffix in _JSON_LINES:
         raise ReviewLogError(str(place), ["expected CSV or parquet files"])
-    with _readable(place):
+    with explained(place):
         if place.suffix != ".parquet":
-            yield from _text_of_csv(place, used, rows * _BYTES_OF_ROW)
+            for part in _parts_of_csv(place, used, size=rows):
+                yield pa.Table.from_pandas(part[used], preserve_index=False)
             return
         with parquet_file(place) as file:
             for batch in file.iter_batches(batch_size=rows, columns=used):
                 yield pa.Table.from_batches([batch])
-
-
-def _text_of_csv(place: Place, used: Collection[str], size: int) -> Iterator[pa.Table]:
-    """Read columns of a CSV file by so many bytes; their cells stay text."""
-    sign, above = _header_form(place)
-    form = pyarrow.csv.ParseOptions(delimiter=sign, newlines_in_values=True)
-    begin = pyarrow.csv.ReadOptions(skip_rows=above)
-    try:
-        with place.reading() as file:
-            names = pyarrow.csv.open_csv(file, begin, form).schema.names
-        text = pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-            include_columns=[name for name in names if name.strip() in used],
-        )
-        begin.block_size = size
-        with place.reading() as file:
-            for batch in pyarrow.csv.open_csv(file, begin, form, text):
-                stripped = [name.strip() for name in batch.schema.names]
-                yield pa.Table.from_batches([batch]).rename_columns(stripped)
-    except pa.ArrowException as error:
-        raise ReviewLogError(str(place), [str(error).partition("\n")[0]]) from error
 
 
 def column_names(path: str | Path | Place) -> list[str]:
@@ -159,23 +135,13 @@ def check_columns(
 
 
 @contextmanager
-def _readable(place: Place) -> Iterator[None]:
-    """Raise a `ReviewLogError` where a file cannot be opened, or is too large."""
-    try:
-        with explained(place):
-            yield
-    except MemoryError as error:
-        raise ReviewLogError(str(place), ["it does not fit into memory"], _SPLIT) from error
-
-
-@contextmanager
 def parquet_file(place: Place) -> Iterator[pq.ParquetFile]:
     """Open a parquet file, without columns from the names of its folders.
 
     Raise `ReviewLogError` if it is not a parquet file or damaged.
     """
     remote = place.is_remote
-    with _readable(place):
+    with explained(place):
         source = place.filesystem.open_input_file(place.path) if remote else place.local
         try:
             with pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=remote) as file:
@@ -222,8 +188,10 @@ def _read_json(place: Place, rows: int | None) -> pd.DataFrame:
     return pd.DataFrame(objects)
 
 
-def _read_csv(place: Place, text: Collection[str], rows: int | None) -> pd.DataFrame:
-    """Read a CSV or TSV file in UTF-8; the columns `text` stay text."""
+def _parts_of_csv(
+    place: Place, text: Collection[str], rows: int | None = None, size: int | None = None
+) -> Iterator[pd.DataFrame]:
+    """Read a CSV file in UTF-8 as a whole, or by `size` rows; the columns `text` stay text."""
     sign, above = _header_form(place)
     form: dict[str, Any] = {"sep": sign, "encoding": "utf-8-sig", "index_col": False}
     form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
@@ -237,15 +205,17 @@ def _read_csv(place: Place, text: Collection[str], rows: int | None) -> pd.DataF
                 header = pd.read_csv(file, nrows=1, header=None, dtype="str", **form)
             # As they are in the file: pandas renames the second of two columns of one name.
             names = header.iloc[0].fillna("").tolist()
-            kinds = {name: "str" for name in names if name.strip() in text}
+            form["dtype"] = {name: "str" for name in names if name.strip() in text}
+            form |= {"nrows": rows, "chunksize": size, "low_memory": False}
             # A path is read faster than an open file.
             source: Any = place.reading() if place.is_remote else nullcontext(place.local)
             with source as file:
-                table: pd.DataFrame = pd.read_csv(
-                    file, nrows=rows, dtype=kinds, low_memory=False, **form
-                )
-            table.columns = pd.Index([name.strip() for name in names], dtype=object)
-            return table
+                table: Any = pd.read_csv(file, **form)
+                with nullcontext([table]) if size is None else table as parts:
+                    for part in parts:
+                        part.columns = pd.Index([name.strip() for name in names], dtype=object)
+                        yield part
+            return
     except UnicodeDecodeError as error:
         what = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} cannot be decoded"
     except pd.errors.ParserWarning:

@@ -15,22 +15,21 @@ from srs_eval.data.cards import FIRST, previous_review, since_previous
 from srs_eval.data.cells import (
     A_NAME,
     are_missing,
+    column_of,
     identities,
     is_rounded,
     numbers,
-    plain,
     read_names,
     read_ratings,
-    without_categories,
 )
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.reviews import GROUPS, IntArray, Reviews, User
 from srs_eval.data.schema import Draft, Fault
-from srs_eval.data.times import LATE, SKIPPED, UNREADABLE, Times, day_numbers, read_times
+from srs_eval.data.times import Times, day_numbers, read_times
 from srs_eval.errors import Violation
 
 # What a row must have to be a review
-_NEEDED = ("card", "rating", "recalled", "time", "day")
+_NEEDED = ("card", "rating", "time", "day")
 _DROP_MISSING = "Set data.missing=drop to leave out rows without a value and count them."
 _DROP_TIMES = "Set data.invalid_times=drop to leave out rows with impossible times and count them."
 _DROP_DUPLICATES = "Set data.duplicates=drop to keep the first of them and count the others."
@@ -42,7 +41,6 @@ _CHECK_ZONE = (
     "Check data.time_zone, which times without an offset refer to, and that data.columns.time is "
     "when the answer was given."
 )
-_PROBABILITY = "a probability from 0 to 1, or nothing"
 _LIST = Path("rows.csv")
 _HEADER = ["user", "row", "column", "value", "problem"]
 
@@ -156,7 +154,7 @@ def _draft(
 ) -> Draft:
     """Take columns of a table, leave out rows without a value, and read cards and ratings."""
     numbered = rows.reset_index(drop=True)
-    part = {noun: without_categories(numbered[name]) for noun, name in names.items()}
+    part = {noun: column_of(numbered[name]) for noun, name in names.items()}
     remedies = dict.fromkeys(_NEEDED, _DROP_MISSING)
     log = Draft(source, part, rows.index.to_numpy(np.int64), names, remedies)
     for noun in _NEEDED if options.missing == "drop" else ():
@@ -172,7 +170,7 @@ def _draft(
 def identify_cards(log: Draft) -> None:
     """Read the names of the cards; rows without one are refused, and not looked at further."""
     names, bad = read_names(log.columns["card"])
-    are_rounded = bad.any() and plain(log.columns["card"])[bad].map(is_rounded).any()
+    are_rounded = bad.any() and log.columns["card"][bad].map(is_rounded).any()
     log.refuse("card", bad, A_NAME, hint=_EXPORT_AGAIN if are_rounded else "")
     log.columns["card"] = names
     if bad.any():
@@ -180,16 +178,14 @@ def identify_cards(log: Draft) -> None:
 
 
 def _rate(log: Draft, options: TableOptions) -> None:
-    """Read the ratings, or make them of a column that says whether a review was recalled."""
-    noun = "recalled" if "recalled" in log.columns else "rating"
-    column = log.columns[noun]
-    ratings, expected = read_ratings(column, options.ratings, outcomes=noun == "recalled")
+    """Read the ratings."""
+    column = log.columns["rating"]
+    ratings, expected = read_ratings(column, options.ratings)
     bad = ~np.isin(ratings, (1, 2, 3, 4))
     if bad.any():
         are_numbers = np.isfinite(numbers(column[bad].dropna())).all()
         kind = "out_of_range" if are_numbers else "wrong_type"
-        log.refuse(noun, bad, expected, kind, _MAP_RATINGS)
-    del log.columns[noun]
+        log.refuse("rating", bad, expected, kind, _MAP_RATINGS)
     log.columns["rating"] = pd.Series(np.where(bad, 1, ratings).astype(np.int64))
 
 
@@ -197,13 +193,9 @@ def _read_recorded(log: Draft, noun: str) -> None:
     """Replace a column of predictions by numbers, NaN where there is none."""
     column = log.columns[noun]
     p = numbers(column)
-    unreadable = column.notna().to_numpy(bool) & ~np.isfinite(p)
-    outside = np.isfinite(p) & ((p < 0) | (p > 1))
-    are_percentages = outside.any() and 1 < p[outside].min() <= p[outside].max() <= 100
-    hint = "Divide percentages by 100." if are_percentages else ""
-    log.refuse(noun, unreadable, _PROBABILITY)
-    log.refuse(noun, outside, _PROBABILITY, "out_of_range", hint)
-    log.columns[noun] = pd.Series(np.where(unreadable | outside, np.nan, p))
+    outside = column.notna().to_numpy(bool) & ~((p >= 0) & (p <= 1))
+    log.refuse(noun, outside, "a probability from 0 to 1, or nothing", "out_of_range")
+    log.columns[noun] = pd.Series(np.where(outside, np.nan, p))
 
 
 def _number(log: Draft, noun: str) -> Mapping[int, str]:
@@ -239,10 +231,10 @@ def _put_in_time_order(log: Draft, options: TableOptions, recorded: list[str]) -
     order = order[np.argsort(times.microseconds[order], kind="stable")]
     log.take(order)
     log.columns["time"] = pd.Series(times.microseconds[order])
-    _settle_duplicates(log, options, recorded)
+    _settle_duplicates(log, options)
     instants = log.columns["time"].to_numpy(np.int64)
     if "recorded_at" in log.columns:
-        _require_recorded_before(log, instants, options, recorded)
+        _require_recorded_before(log, options, recorded)
     start = options.day_start_hour
     days = day_numbers(instants, time_zone=options.time_zone, day_start_hour=start)
     log.columns["day"] = pd.Series(days - days[:1])
@@ -266,7 +258,7 @@ def _refuse_times(log: Draft, times: Times, hint: str) -> None:
         log.refuse("time", rows, expected, kind, hint)
 
 
-def _settle_duplicates(log: Draft, options: TableOptions, recorded: list[str]) -> None:
+def _settle_duplicates(log: Draft, options: TableOptions) -> None:
     """Leave out and count, or refuse, rows with the card and time of an earlier row."""
     if np.all(np.diff(log.columns["time"]) > 0):  # in the order of time, as rows are now
         return
@@ -275,11 +267,6 @@ def _settle_duplicates(log: Draft, options: TableOptions, recorded: list[str]) -
     if options.duplicates == "error":
         _refuse_duplicates(log, repeated)
     elif repeated.any():
-        for noun in recorded:
-            p = log.columns[noun]
-            by_review = p.groupby([keys["card"], keys["time"]], sort=False, dropna=False)
-            other = (p.notna() & (p != by_review.transform("first"))).to_numpy(bool)
-            log.refuse(noun, other, "the prediction of an earlier row of the review", "duplicate")
         log.left_out["card and time of an earlier row"] = int(repeated.sum())
         log.take(~repeated)
 
@@ -290,17 +277,10 @@ def _refuse_duplicates(log: Draft, repeated: Any) -> None:
     log.refuse("card", np.asarray(repeated), expected, "duplicate", _DROP_DUPLICATES)
 
 
-def _require_recorded_before(
-    log: Draft, answered: IntArray, options: TableOptions, recorded: list[str]
-) -> None:
-    """Refuse predictions that were stored after the answer, in microseconds since 1970 [n]."""
-    column = log.columns["recorded_at"]
-    times = _read_times(column, options)
+def _require_recorded_before(log: Draft, options: TableOptions, recorded: list[str]) -> None:
+    """Refuse predictions that were stored after the answer, or nobody says when."""
+    times, answered = _read_times(log.columns["recorded_at"], options), log.columns["time"]
     has_any = np.any([log.columns[noun].notna() for noun in recorded], axis=0)
-    is_there = column.notna().to_numpy(bool)
-    in_future, unreadable = times.problem == LATE, np.isin(times.problem, (UNREADABLE, SKIPPED))
-    log.refuse("recorded_at", has_any & ~is_there, "a time wherever there is a prediction")
-    log.refuse("recorded_at", is_there & unreadable, times.expected[0])
-    late = has_any & is_there & ~unreadable & (in_future | (times.microseconds > answered))
-    expected = "no time after the answer: a prediction stored later may know it"
-    log.refuse("recorded_at", late, expected, "order", _CHECK_ZONE)
+    before = (times.problem == 0) & (times.microseconds <= answered.to_numpy(np.int64))
+    expected = "a time before the answer: a prediction stored later may know it"
+    log.refuse("recorded_at", has_any & ~before, expected, "order", _CHECK_ZONE)

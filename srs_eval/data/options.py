@@ -18,7 +18,6 @@ from srs_eval.errors import ConfigError
 TimeUnit = Literal["auto", "iso", "s", "ms", "us"]
 OddRows = Literal["error", "drop"]
 Rating = Annotated[int, Strict(), Ge(1), Le(4)]
-_NEEDED = (("card",), ("rating", "recalled"), ("time", "day"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +28,8 @@ class Columns:
     ----------
     card : str
         Card of each review: numbers or text.
-    rating : str, optional
-        1 Again, 2 Hard, 3 Good, 4 Easy, or words for them.
-    recalled : str, optional
-        True and false, or 1 and 0, or words for them: read instead of `rating`, as Good and Again.
+    rating : str
+        1 Again, 2 Hard, 3 Good, 4 Easy, or words for them; true and false, pass and fail.
     time : str, optional
         When each review was.
     day : str, optional
@@ -66,8 +63,7 @@ class Columns:
     """
 
     card: str = "card"
-    rating: str | None = "rating"
-    recalled: str | None = None
+    rating: str = "rating"
     time: str | None = "time"
     day: str | None = None
     elapsed_days: str | None = None
@@ -86,11 +82,9 @@ class Columns:
     def __post_init__(self) -> None:
         """Check that there are the columns a log needs, and that they go together."""
         object.__setattr__(self, "p", (self.p,) if isinstance(self.p, str) else (*(self.p or ()),))
-        wrong = [
-            f"a table of reviews needs {' or '.join(f'data.columns.{noun}' for noun in nouns)}"
-            for nouns in _NEEDED
-            if not any(getattr(self, noun) for noun in nouns)
-        ]
+        wrong = []
+        if not (self.card and self.rating and (self.time or self.day)):
+            wrong = ["a table of reviews needs data.columns.card, rating, and time or day"]
         if self.day is None and (self.elapsed_days or self.elapsed_seconds):
             wrong.append(
                 "data.columns.elapsed_days and elapsed_seconds go with data.columns.day; "
@@ -107,7 +101,7 @@ class Columns:
     def used(self) -> dict[str, str]:
         """Name of each column that is read from the rows; predictions are ``p 0``, ``p 1``."""
         names = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        replaced = {"rating" if self.recalled else "", "time" if self.day else "", "user", "p"}
+        replaced = {"time" if self.day else "", "user", "p"}
         names = {noun: name for noun, name in names.items() if name and noun not in replaced}
         return names | {f"p {number}": name for number, name in enumerate(self.p or ())}
 

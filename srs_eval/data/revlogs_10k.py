@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.data.cards import previous_review, since_previous, stable_order
-from srs_eval.data.cells import identities, whole_numbers
+from srs_eval.data.cells import column_of, identities, whole_numbers
 from srs_eval.data.files import check_columns, column_names, existing, read_table
 from srs_eval.data.log import identify_cards
 from srs_eval.data.options import Columns, TableOptions
@@ -87,9 +87,7 @@ class RevlogsFolder(TableSource):
         """The folder that holds ``revlogs``, or the file."""
         place = Place(self.location)
         place = place if place.is_remote else Place.of(place.local.resolve())
-        # Of a ``revlogs`` in another one, the outer is only called so.
-        is_inside = place.name == "revlogs" and (place / "revlogs").kind() != "folder"
-        return place.parent if is_inside else place
+        return place.parent if place.name == "revlogs" else place
 
     def _file(self, user: User, folder: str = "revlogs") -> Place:
         return self._root / folder / f"user_id={user}" / "data.parquet"
@@ -133,7 +131,7 @@ class RevlogsFolder(TableSource):
         columns = replace(columns, **present)
         check_columns(source, [*rows.columns], columns, of_user=False)
         names, table = columns.used, rows.reset_index(drop=True)
-        part = {noun: table[name] for noun, name in names.items()}
+        part = {noun: column_of(table[name]) for noun, name in names.items()}
         log = Draft(source, part, rows.index.to_numpy(np.int64), names)
         identify_cards(log)
         log.check()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.data.cards import FIRST, previous_review, since_previous
-from srs_eval.data.cells import are_missing, numbers, violations, whole_numbers
+from srs_eval.data.cells import are_missing, column_of, numbers, violations, whole_numbers
 from srs_eval.data.reviews import COLUMNS, BoolArray, IntArray, Reviews, User
 from srs_eval.errors import ReviewLogError, Violation
 
@@ -49,7 +49,8 @@ def reviews_from_columns(
     lacking = [name for name, each in COLUMNS.items() if each.is_needed and name not in present]
     if unknown or lacking:
         raise TypeError(f"a log has no columns {unknown}, and needs {lacking}")
-    draft = Draft(source, present, np.arange(len(present["card"])), column_names or {})
+    cells = {name: column_of(values) for name, values in present.items()}
+    draft = Draft(source, cells, np.arange(len(cells["card"])), column_names or {})
     draft.row_name, draft.left_out = row_name or draft.row_name, dict(left_out or {})
     return draft.finished(user, notes)
 
@@ -67,7 +68,7 @@ class Draft:
     """Columns of one user on their way to a log, with all that is wrong with them."""
 
     source: str  # File or table, named in errors
-    columns: dict[str, Any]  # [n] each, as given or as read so far
+    columns: dict[str, pd.Series]  # [n] each, as read so far
     file_row: IntArray  # [n]: Number of each row in the source, from 0
     names: Mapping[str, str] = field(default_factory=dict)  # What the source calls its columns
     if_missing: Mapping[str, str] = field(default_factory=dict)  # What to do about missing values
@@ -81,8 +82,7 @@ class Draft:
         """Note the values of a column that break a rule, those that are missing by themselves."""
         if not bad.any():
             return
-        values, shown = self.columns[name], self.names.get(name, name)
-        column = values if isinstance(values, pd.Series) else pd.Series([*values], dtype=object)
+        column, shown = self.columns[name], self.names.get(name, name)
         missing = are_missing(column)
         for rows, kind_of_rows, remedy in (
             (bad & missing, "missing", self.if_missing.get(name, "")),

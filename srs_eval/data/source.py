@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from srs_eval.data.cells import A_NAME, read_names, violations
+from srs_eval.data.cells import A_NAME, column_of, read_names, violations
 from srs_eval.data.files import check_columns
 from srs_eval.data.log import UserTable, read_log
 from srs_eval.data.options import Columns, TableOptions
@@ -22,6 +22,7 @@ from srs_eval.errors import ReviewLogError
 from srs_eval.places import Place
 
 _LONGEST_NAME = 200
+_SPLIT = "Make a folder of it with `python -m srs_eval.prepare`, or split it."
 
 Rows = tuple[str, pd.DataFrame]
 
@@ -122,7 +123,7 @@ def _in_memory(source: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise ReviewLogError(source, [f"does not fit into memory: {error}"]) from error
+        raise ReviewLogError(source, [f"does not fit into memory: {error}"], _SPLIT) from error
 
 
 # Users are looked up once, not for each user that is read.
@@ -153,6 +154,7 @@ def users_of(column: pd.Series, source: str, rows: NDArray[np.intp]) -> tuple[In
     Return the number of the user of each row, and the users, as numbers where they are some. Raise
     `ReviewLogError` if a row has no user that can be named.
     """
+    column = column_of(column)
     names, bad = read_names(column)
     codes, distinct = pd.factorize(names)
     unprintable = [

@@ -247,7 +247,7 @@ def _of_folder(place: Place, given: Columns | None) -> Logs:
             names = column_names(file)
             if folders and given is None:
                 nouns: dict[str, Any] = {f.name: f.name for f in fields(Columns) if f.name in names}
-                columns = Columns(**{"rating": None, "time": None, **nouns})
+                columns = Columns(**{"time": None, **nouns})
             check_columns(str(file), names, columns, of_user=False)
             return Logs(str(place), [*places], columns, rows)
         except ReviewLogError as error:

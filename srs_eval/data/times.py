@@ -28,13 +28,13 @@ _AMBIGUOUS = (
     "data.time_unit=s, ms or us; if it is a day number, give the column as data.columns.day)"
 )
 # What is wrong with a time, and the kind of the violation; problems are numbered from 1
-PROBLEMS = (
+_PROBLEMS = (
     ("time that cannot be read", "wrong_type"),
     ("time before 1980", "out_of_range"),
     ("time in the future", "out_of_range"),
     ("time that its zone does not have", "out_of_range"),
 )
-UNREADABLE, EARLY, LATE, SKIPPED = range(1, 1 + len(PROBLEMS))
+UNREADABLE, EARLY, LATE, SKIPPED = range(1, 1 + len(_PROBLEMS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Times:
 
     def problems(self) -> Iterator[tuple[BoolArray, str, str, str]]:
         """Return rows, kind, what was expected, and what they are instead, for each problem."""
-        for number, (what, kind) in enumerate(PROBLEMS, start=1):
+        for number, (what, kind) in enumerate(_PROBLEMS, start=1):
             yield self.problem == number, kind, self.expected[number - 1], what
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 from annotated_types import Ge, Le
 
 from srs_eval.data.anki.conventions import (
@@ -167,7 +168,7 @@ class AnkiCollection:
             if bad.any():
                 # Quoted as they are stored
                 query = f"select {column} from revlog not indexed where id = ?"
-                cells = revlog[column].astype(object)
+                cells = pd.Series(revlog[column], dtype=object)
                 for row in np.flatnonzero(bad)[:_ROWS_QUOTED]:
                     answers = collection.connection.execute(query, [int(revlog.id[row])])
                     (cells[row],) = answers.fetchone()
