@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -37,7 +40,7 @@ _BRIEF.maxother = _BRIEF.maxlong = _CHARACTERS_QUOTED
 
 
 def column_of(values: Any) -> pd.Series:
-    """Return values as a column of numbers, of times, or of text, which everything else becomes."""
+    """Return values as a column of numbers, of times or of text; other cells stay what they are."""
     one_dimension = isinstance(values, pd.Series) or np.ndim(values) == 1
     column = pd.Series(values if one_dimension else [*map(str, values)])
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -45,19 +48,29 @@ def column_of(values: Any) -> pd.Series:
         column = categories.reindex(column.cat.codes).set_axis(column.index)
     if column.dtype.kind in "iufM" or isinstance(column.dtype, pd.StringDtype):
         return column
-    return column.map(_text, na_action="ignore").astype("str")
+    cells = column.astype(object).map(_text, na_action="ignore")
+    return cells.astype("str") if cells.map(type).isin([str, float, type(None)]).all() else cells
 
 
-def _text(value: object) -> str:
-    return f"0x{value.hex()}" if isinstance(value, bytes) else str(value)
+def _text(cell: Any) -> Any:
+    """Write a number or text as text; neither True nor a day is a number."""
+    is_plain = isinstance(cell, str | Real | Decimal | UUID) and not isinstance(cell, bool)
+    return str(cell) if is_plain else cell
 
 
-def _numeric(column: pd.Series) -> pd.Series:
+def _plain(column: pd.Series) -> pd.Series:
+    """Return a column of numbers or text, in which all other cells are missing."""
+    if column.dtype.kind in "iuf" or isinstance(column.dtype, pd.StringDtype):
+        return column
+    cells = column if column.dtype == object else [None] * len(column)
+    return pd.Series([c if isinstance(c, str) else None for c in cells], column.index, object)
+
+
+def _numeric(values: pd.Series) -> pd.Series:
     """Parse the text of a column; what is no number becomes missing."""
+    column = _plain(values)
     if column.dtype.kind in "iuf":
         return column
-    if column.dtype.kind == "M":
-        return pd.Series(np.nan, index=column.index)
     try:
         return pd.to_numeric(column.astype(object), errors="coerce")
     except OverflowError:  # pandas does not coerce a number beyond the range of floats
@@ -87,7 +100,11 @@ def whole_numbers(values: pd.Series) -> tuple[IntArray, BoolArray]:
 
 
 def texts(column: pd.Series) -> pd.Series:
-    """Write each value of a column as text without the blanks around it."""
+    """Write each value of a column as text without blanks; missing for bytes and times."""
+    if column.dtype.kind == "M":
+        return pd.Series(None, column.index, "str")
+    if column.dtype == object:
+        column = column.map(lambda cell: None if isinstance(cell, bytes) else str(cell), "ignore")
     stripped: pd.Series = column.astype("str").str.strip()
     return stripped.where(column.notna(), None)
 
@@ -101,12 +118,13 @@ def are_missing(column: pd.Series) -> BoolArray:
     return result
 
 
-def read_names(column: pd.Series) -> tuple[pd.Series, BoolArray]:
+def read_names(values: pd.Series) -> tuple[pd.Series, BoolArray]:
     """Read a column of names; return them without the blanks around them, and which are none.
 
     They are numbers where all names are, else text; missing where the value stands for a missing
-    one, is a time, or a number that has lost digits, as 1.70004E+12 of a spreadsheet.
+    one, is no name, or a number that has lost digits, as 1.70004E+12 of a spreadsheet.
     """
+    column = _plain(values)
     if column.dtype.kind == "f":
         floats = column.to_numpy(np.float64, na_value=np.nan)
         bad = ~(np.abs(floats) < _EXACT_FLOAT) | (floats != np.floor(floats))
@@ -114,7 +132,7 @@ def read_names(column: pd.Series) -> tuple[pd.Series, BoolArray]:
     if column.dtype.kind in "iu" and not (column > _LARGEST).any():
         return column, column.isna().to_numpy(bool)
     codes, distinct = pd.factorize(column)  # one of each is enough
-    words = ["" if column.dtype.kind == "M" else str(value).strip() for value in distinct]
+    words = [str(value).strip() for value in distinct]
     present = [None if word in _MISSING or is_rounded(word) else word for word in words]
     names = pd.Series([*present, None], dtype=object).iloc[codes].set_axis(column.index)
     return names, names.isna().to_numpy(bool)

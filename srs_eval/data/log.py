@@ -21,6 +21,7 @@ from srs_eval.data.cells import (
     numbers,
     read_names,
     read_ratings,
+    texts,
 )
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.reviews import GROUPS, IntArray, Reviews, User
@@ -170,7 +171,7 @@ def _draft(
 def identify_cards(log: Draft) -> None:
     """Read the names of the cards; rows without one are refused, and not looked at further."""
     names, bad = read_names(log.columns["card"])
-    are_rounded = bad.any() and log.columns["card"][bad].map(is_rounded).any()
+    are_rounded = bad.any() and texts(log.columns["card"][bad]).map(is_rounded).any()
     log.refuse("card", bad, A_NAME, hint=_EXPORT_AGAIN if are_rounded else "")
     log.columns["card"] = names
     if bad.any():
@@ -231,7 +232,7 @@ def _put_in_time_order(log: Draft, options: TableOptions, recorded: list[str]) -
     order = order[np.argsort(times.microseconds[order], kind="stable")]
     log.take(order)
     log.columns["time"] = pd.Series(times.microseconds[order])
-    _settle_duplicates(log, options)
+    _settle_duplicates(log, options, recorded)
     instants = log.columns["time"].to_numpy(np.int64)
     if "recorded_at" in log.columns:
         _require_recorded_before(log, options, recorded)
@@ -258,7 +259,7 @@ def _refuse_times(log: Draft, times: Times, hint: str) -> None:
         log.refuse("time", rows, expected, kind, hint)
 
 
-def _settle_duplicates(log: Draft, options: TableOptions) -> None:
+def _settle_duplicates(log: Draft, options: TableOptions, recorded: list[str]) -> None:
     """Leave out and count, or refuse, rows with the card and time of an earlier row."""
     if np.all(np.diff(log.columns["time"]) > 0):  # in the order of time, as rows are now
         return
@@ -267,6 +268,11 @@ def _settle_duplicates(log: Draft, options: TableOptions) -> None:
     if options.duplicates == "error":
         _refuse_duplicates(log, repeated)
     elif repeated.any():
+        for noun in recorded:
+            p = log.columns[noun]
+            first = p.groupby([keys["card"], keys["time"]], dropna=False).transform("first")
+            other = (p.notna() & (p != first)).to_numpy(bool)
+            log.refuse(noun, other, "the prediction of an earlier row of the review", "duplicate")
         log.left_out["card and time of an earlier row"] = int(repeated.sum())
         log.take(~repeated)
 

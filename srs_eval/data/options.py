@@ -84,7 +84,10 @@ class Columns:
         object.__setattr__(self, "p", (self.p,) if isinstance(self.p, str) else (*(self.p or ()),))
         wrong = []
         if not (self.card and self.rating and (self.time or self.day)):
-            wrong = ["a table of reviews needs data.columns.card, rating, and time or day"]
+            needed = (
+                "data.columns.card, data.columns.rating, and data.columns.time or data.columns.day"
+            )
+            wrong = [f"a table of reviews needs {needed}"]
         if self.day is None and (self.elapsed_days or self.elapsed_seconds):
             wrong.append(
                 "data.columns.elapsed_days and elapsed_seconds go with data.columns.day; "

@@ -30,24 +30,20 @@ def refused(source, user=None):
     return caught.value
 
 
-def test_rows_without_a_rating_are_told_once_for_all_users(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_rows_without_a_rating_are_told_once_for_all_users():
     ratings = [None if row in (0, 5, 6, 39) else 3 for row in range(40)]
-    for path in (tmp_path / "log.csv", tmp_path / "log.parquet"):
-        data = table(rating=ratings)
-        data.to_csv(path) if path.suffix == ".csv" else data.to_parquet(path)
-        with pytest.raises(ReviewLogError) as caught:
-            ReviewTable(path, USERS).users()
-        (violation,) = caught.value.violations
-        assert (violation.kind, violation.column) == ("missing", "rating")
-        assert violation.rows == ("row 1", "row 6", "row 7")
-        assert "4 of 40 rows, of 4 of 4 users" in violation
-        assert "data.missing=drop" in caught.value.hint
-        whole = table(rating=[None if row == 1 else 3 for row in range(40)])
-        assert len(ReviewTable(whole, USERS).read("u0")) == 10  # of one user, others are read
-        assert ReviewTable(path, USERS, users=["u0"]).users() == ("u0",)
-        with pytest.raises(ReviewLogError, match="2 of 40 rows, of 2 of 4 users"):
-            ReviewTable(path, USERS, users=["u0", "u2"]).users()
+    data = table(rating=ratings)
+    with pytest.raises(ReviewLogError, match="4 of 40 rows, of 4 of 4 users") as caught:
+        ReviewTable(data, USERS).users()
+    (violation,) = caught.value.violations
+    assert (violation.kind, violation.column) == ("missing", "rating")
+    assert violation.rows == ("row 1", "row 6", "row 7")
+    assert "data.missing=drop" in caught.value.hint
+    assert ReviewTable(data, USERS, users=["u0"]).users() == ("u0",)
+    with pytest.raises(ReviewLogError, match="2 of 40 rows, of 2 of 4 users"):
+        ReviewTable(data, USERS, users=["u0", "u2"]).users()
+    whole = table(rating=[None if row == 1 else 3 for row in range(40)])
+    assert len(ReviewTable(whole, USERS).read("u0")) == 10  # of one user, others are read
 
 
 def test_rows_of_several_users_are_refused_in_one_error_and_listed(tmp_path, monkeypatch):
@@ -99,12 +95,11 @@ def test_times_that_are_possible_for_their_user_alone_are_not_refused():
     assert [len(source.read(user)) for user in source.users()] == [10] * 4
 
 
-@pytest.mark.parametrize("noun", ["card", "rating", "time", "recalled", "day"])
+@pytest.mark.parametrize("noun", ["card", "rating", "time", "day"])
 @pytest.mark.parametrize("word", [None, "", "NULL", " "])
 def test_rows_without_a_value_are_left_out_and_counted(noun, word):
-    columns = {"recalled": {"recalled": "recalled"}, "day": {"day": "day"}}.get(noun, {})
-    values = {"recalled": [True] * 40, "day": [*range(40)]}.get(noun, [*table().get(noun, [])])
-    values = pd.Series(values, dtype=object)
+    columns = {"day": "day"} if noun == "day" else {}
+    values = pd.Series([*table().get(noun, range(40))], dtype=object)
     values[[1, 5, 9]] = word
     source = ReviewTable(table(**{noun: values}), {**columns, "user": "who"}, missing="drop")
     whole = ReviewTable(table(), USERS)

@@ -85,20 +85,6 @@ def test_prepared_logs_are_those_of_the_table(tmp_path, small, name, data):
     assert "3 of" in sample.remarks()[0]
 
 
-def test_a_table_of_excel_or_with_blanks_is_prepared_as_others(tmp_path):
-    text = reviews().to_csv(index=False, sep=";")
-    forms = {
-        "plain.csv": text,
-        "excel.csv": f"sep=;\n{text}",
-        "blanks.csv": text.replace(";", "; "),
-    }
-    for name, content in forms.items():
-        (tmp_path / name).write_text(content, encoding="utf-8")
-        table = ReviewTable(tmp_path / name, COLUMNS, duplicates="drop")
-        prepare(table, Place.of(tmp_path / f"logs of {name}"))
-        same_logs(ReviewTable(tmp_path / f"logs of {name}", READ, duplicates="drop"), table)
-
-
 def test_the_files_of_a_folder_are_users_that_the_command_prepares(tmp_path, here):
     data = reviews()
     (tmp_path / "files").mkdir()

@@ -3,7 +3,6 @@
 import json
 import pickle
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -14,11 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srs_eval.data.options import Columns
-from srs_eval.data.prepare import prepare
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
-from srs_eval.places import Place
 
 GOOD = {
     "card": [1, 1, 2, 2, 3],
@@ -34,7 +31,6 @@ OPTIONAL = {
     "user": "who",
     "deck": "deck",
     "note": "nid",
-    "recalled": "ok",
     "p": "p",
     "recorded_at": "stored",
 }
@@ -49,12 +45,7 @@ def source_of(form, frame, folder, **reading):
     frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path, index=False)
     if form == "sql":
         return ReviewTable(query=f"SELECT * FROM '{path}'", columns=columns, **reading)
-    table = ReviewTable(path, columns, **reading)
-    if form != "partitioned":
-        return table
-    out = folder / str(reading["invalid_times"])
-    prepare(table, Place.of(out))
-    return ReviewTable(out, replace(columns, user=None), **reading)
+    return ReviewTable(path, columns, **reading)
 
 
 def values_of(text):
@@ -138,7 +129,7 @@ def test_what_is_wrong_is_told_by_kind_column_and_row(tmp_path, transcript, form
     transcript("log_refusals", told_by)
 
 
-@pytest.mark.parametrize("form", [*FORMS, "partitioned"])
+@pytest.mark.parametrize("form", FORMS)
 def test_rows_with_impossible_times_can_be_left_out(tmp_path, form):
     later = datetime.now(UTC) + timedelta(days=300)
     good = [datetime(2024, 1, day, 12, tzinfo=UTC) for day in (3, 1, 2, 4)]
@@ -170,26 +161,6 @@ def refused(**columns):
     with pytest.raises(ReviewLogError) as caught:
         build(**columns)
     return [(each.kind, each.column, each.rows) for each in caught.value.violations]
-
-
-def test_every_kind_of_whole_number_is_taken():
-    for column in (
-        [1, 2, 2],
-        (1, 2, 2),
-        np.array([1, 2, 2], np.uint8),
-        np.array([1.0, 2.0, 2.0], np.float32),
-        np.array([1, 2, 2], object),
-        pd.Series([1, 2, 2], index=[7, 8, 9]),
-        *(pd.Series([1, 2, 2], dtype=kind) for kind in ("Int64", "UInt16", "int64[pyarrow]")),
-        pd.Series(["1", "2", "2"]),
-    ):
-        log = build(card=column, rating=column, day=column, deck=column, preset=column)
-        for values in (log.card, log.rating, log.day, log.deck, log.preset):
-            assert values.dtype == np.int64
-            assert values.tolist() == [1, 2, 2]
-    assert log.take(np.array([1])).deck.tolist() == [2]
-    for card in (2**62 + 1, -1):
-        assert build(**{**ONE, "card": [card]}).card.tolist() == [card]
 
 
 def test_a_step_back_by_one_day_is_not_taken_for_a_first_review():

@@ -116,7 +116,7 @@ KINDS = {kind: make(3) for kind, make in OTHER_KINDS.items()} | {
     "date": pa.array([0, 1, 2], pa.date32()),
     "moment": pa.array([0, 1, 2], pa.timestamp("us", "Europe/Vienna")),
 }
-MEANT = {("boolean", "rating"), ("boolean", "ok"), ("nothing", "deck")}
+MEANT = {("boolean", "rating"), ("nothing", "deck")}
 
 
 def test_parquet_columns_of_other_kinds_are_refused(tmp_path):
@@ -124,7 +124,6 @@ def test_parquet_columns_of_other_kinds_are_refused(tmp_path):
         **dict.fromkeys(BASE, DAYS),
         "who": BY_USER,
         "time": Columns(),
-        "ok": Columns(day="day", recalled="ok"),
         "deck": Columns(day="day", deck="deck"),
     }
     for kind, odd in KINDS.items():
