@@ -157,7 +157,7 @@ class Query:
             existing(url.database or "")  # which SQLite would make
         engine = sa.create_engine(url, **options)
         with engine.connect() as connection:
-            driver = connection.connection.driver_connection
+            driver: Any = connection.connection.driver_connection
             running.append(driver)
             if self.path:
                 driver.execute("pragma trusted_schema = off")
