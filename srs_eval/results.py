@@ -196,7 +196,7 @@ class Comparison:
         differences to the leader and to the baseline (``to_best``, ``to_baseline`` and what
         begins so) and means of other metrics.
         """
-        return answer.users_frame(self.standings).drop(columns=["run", "weighting"])
+        return self.standings.rows.drop(columns=["run", "weighting"])
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the files and the report of ``python -m srs_eval.compare``, and return them."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from srs_eval.comparison.entry import Entry, with_own_names
-from srs_eval.comparison.pairing import Paired, pair
+from srs_eval.comparison.pairing import pair
 from srs_eval.comparison.standings import Standings, usual_baseline
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
@@ -43,12 +43,19 @@ def compare(
     named = with_own_names([*runs, *yardsticks])
     if not named:
         raise ConfigError("there are no runs to compare")
-    paired = pair(
-        named[: len(runs)], named[len(runs) :], intersect=intersect, users=users, notes=notes
-    )
-    _check_metric(metric, paired)
-    number = usual_baseline(paired.runs) if baseline is None else _baseline(paired, baseline)
-    return Standings(paired, metric, directions(paired.runs)[metric], number)
+    own, others = named[: len(runs)], named[len(runs) :]
+    paired = pair(own, others, intersect=intersect, users=users, notes=notes)
+    ranked = directions(named)
+    if metric not in ranked:
+        known = metric in {name for run in named for name in run.scores}
+        why = "its better direction is unknown" if known else "no run has it"
+        raise ConfigError(f"metric={metric}: {why}; there are {', '.join(sorted(ranked))}")
+    infinite = np.flatnonzero(np.isinf(paired.scores(metric)).any(axis=0))
+    if len(infinite):
+        place = named[int(infinite[0])].place
+        raise ConfigError(f"{place}: {metric} of a user is infinite; scores are finite or NaN")
+    number = usual_baseline(named) if baseline is None else _numbered(named, baseline)
+    return Standings(paired, metric, ranked[metric], number)
 
 
 def directions(runs: Sequence[Entry]) -> dict[str, Better]:
@@ -58,41 +65,17 @@ def directions(runs: Sequence[Entry]) -> dict[str, Better]:
     return {name: known[name] for name in metrics if known.get(name, "neither") != "neither"}
 
 
-def _find_run(runs: Sequence[Entry], name: str) -> int:
+def _numbered(runs: Sequence[Entry], name: str) -> int:
     """Return the number of the only run with a name, an algorithm or a folder."""
-    names = [run.name for run in runs]
-    places = [run.place.resolve() for run in runs]
-    ways: tuple[tuple[object, Sequence[object]], ...] = (
-        (name, names),
+    folder = Path(name).expanduser().resolve()
+    for wanted, of_runs in (
+        (name, [run.name for run in runs]),
         (name, [run.facts.label for run in runs]),
         (name, [run.facts.algo for run in runs]),
-        (name, [place.name for place in places]),
-        (Path(name).expanduser().resolve(), places),
-    )
-    for value, values in ways:
-        if values.count(value) == 1:
-            return values.index(value)
-    choices = ", ".join(names)
-    raise ConfigError(f"baseline={name}: no unique run with this name; there are {choices}")
-
-
-def _baseline(paired: Paired, name: str) -> int:
-    """Find the baseline; a duplicate stands for its twin."""
-    run = paired.every_run[_find_run(paired.every_run, name)]
-    twin = next((one.twin for one in paired.duplicates if one.run is run), run)
-    return next(number for number, other in enumerate(paired.runs) if other is twin)
-
-
-def _check_metric(metric: str, paired: Paired) -> None:
-    runs = paired.runs
-    ranked, held = sorted(directions(runs)), sorted({name for run in runs for name in run.scores})
-    if metric not in held:
-        raise ConfigError(f"metric={metric}: no run has it; there are {', '.join(held)}")
-    if metric not in ranked:
-        raise ConfigError(
-            f"metric={metric}: its better direction is unknown; choose one of {', '.join(ranked)}"
-        )
-    infinite = np.flatnonzero(np.isinf(paired.scores(metric)).any(axis=0))
-    if len(infinite):
-        place = runs[int(infinite[0])].place
-        raise ConfigError(f"{place}: {metric} of a user is infinite; scores are finite or NaN")
+        (name, [run.place.resolve().name for run in runs]),
+        (str(folder), [str(run.place.resolve()) for run in runs]),
+    ):
+        if of_runs.count(wanted) == 1:
+            return of_runs.index(wanted)
+    names = ", ".join(run.name for run in runs)
+    raise ConfigError(f"baseline={name}: no unique run with this name; there are {names}")

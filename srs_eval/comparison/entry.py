@@ -16,8 +16,6 @@ from srs_eval.errors import ConfigError
 from srs_eval.runs.folder import Run
 from srs_eval.runs.summary import TRAITS, Summary
 
-# Models with one of these are no rivals of others
-_APART = ("sees_truth", "in_sample")
 MARK = "§"  # Of fits that are not what the name of a model says
 # When predictions can have been made, in the order of tables
 TIMES = (*WHEN, UNKNOWN)
@@ -49,19 +47,15 @@ class Entry:
         return tuple(trait for trait in TRAITS if getattr(self.facts, trait))
 
     @property
-    def is_apart(self) -> bool:
-        """Whether the model saw the answers, or may have: it is a bound, not a rival."""
-        return not set(self.traits).isdisjoint(_APART)
-
-    @property
     def algo(self) -> str:
         """Name of the algorithm: of published scores, that of the model."""
         return self.facts.algo or self.name.lower()
 
     @property
     def rank(self) -> int:
-        """0 if the model may lead, 1 if some of its fits failed, 2 if it is apart."""
-        return 2 if self.is_apart else int(self.facts.failed > 0)
+        """0 if the model may lead, 1 if some of its fits failed, 2 if it saw the answers."""
+        saw_answers = self.facts.sees_truth or self.facts.in_sample
+        return 2 if saw_answers else int(self.facts.failed > 0)
 
     @property
     def marks(self) -> str:
@@ -126,26 +120,22 @@ def usual_protocol(entries: Iterable[Entry]) -> str:
     return max(named, key=named.count, default="")
 
 
-def with_own_names(entries: Iterable[Entry]) -> list[Entry]:
+def with_own_names(entries: Sequence[Entry]) -> list[Entry]:
     """Return what is compared under names that differ.
 
     Those under another protocol than most have it in their name; where names are still equal, the
     folder is added. Raise `ConfigError` if the same run is there twice.
     """
-    entries = list(entries)
-    protocol = usual_protocol(entries)
-    entries = [_named(e, e.facts.protocol) if e.facts.protocol != protocol else e for e in entries]
-    for where in (lambda entry: entry.place.name, lambda entry: str(entry.place)):
-        places: dict[str, set[str]] = {}
-        for entry in entries:
-            places.setdefault(entry.name, set()).add(where(entry))
-        entries = [_named(e, where(e)) if len(places[e.name]) > 1 else e for e in entries]
-    names = [entry.name for entry in entries]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    usual, names = usual_protocol(entries), [entry.name for entry in entries]
+    for number, protocol in enumerate(entry.facts.protocol for entry in entries):
+        names[number] += f" ({protocol})" if protocol not in ("", usual) else ""
+    for places in ([e.place.name for e in entries], [str(e.place) for e in entries]):
+        several = [len({p for n, p in zip(names, places, strict=True) if n == m}) for m in names]
+        names = [
+            f"{name} ({place})" if count > 1 else name
+            for name, place, count in zip(names, places, several, strict=True)
+        ]
+    names = [one_line(name) for name in names]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigError(f"the same run is given more than once: {', '.join(twice)}")
-    return entries
-
-
-def _named(entry: Entry, by: str) -> Entry:
-    return replace(entry, name=one_line(f"{entry.name} ({by})")) if by else entry
+    return [replace(entry, name=name) for entry, name in zip(entries, names, strict=True)]

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from srs_eval.comparison import answer
-from srs_eval.comparison.coverage import as_json as coverage_as_json
-from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.escapes import for_csv, for_latex, for_markdown, for_markdown_line
 from srs_eval.comparison.remarks import remarks
 from srs_eval.comparison.standings import Standings
-from srs_eval.comparison.strata import FACTS, Strata
+from srs_eval.comparison.strata import FACTS
 from srs_eval.comparison.words import one_line
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.runs.folder import whole, write_json
 
-MARKDOWN, CSV, LATEX = "comparison.md", "comparison.csv", "comparison.tex"
 JSON, HTML = "comparison.json", "report.html"
-_NO_WIDER = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}"
+_LATEX = r"""% needs \usepackage{{booktabs,graphicx}}
+\begin{{table}}
+\centering
+\caption{{{caption}}}
+\label{{tab:comparison}}
+\resizebox{{\ifdim\width>\linewidth\linewidth\else\width\fi}}{{!}}{{\begin{{tabular}}{{{sides}}}
+{rows}
+\end{{tabular}}}}
+\end{{table}}
+"""
 
 
 def write_files(standings: Standings, folder: Path, *, command: str = "") -> list[Path]:
@@ -26,9 +35,9 @@ def write_files(standings: Standings, folder: Path, *, command: str = "") -> lis
     from srs_eval.comparison.report import page  # matplotlib: only to draw
 
     texts = {
-        MARKDOWN: markdown(standings),
-        CSV: csv_text(standings),
-        LATEX: latex(standings),
+        "comparison.md": markdown(standings),
+        "comparison.csv": csv_text(standings),
+        "comparison.tex": latex(standings),
         HTML: page(standings, command=command),
     }
     write_json(folder / JSON, as_json(standings))
@@ -54,20 +63,8 @@ def latex(standings: Standings) -> str:
     caption = " ".join(f"{note.rstrip('.')}." for note in notes)
     if not table.rows:
         return f"% {one_line(caption)}\n"
-    return "\n".join(
-        [
-            "% needs \\usepackage{booktabs,graphicx}",
-            "\\begin{table}",
-            "\\centering",
-            f"\\caption{{{for_latex(caption)}}}",
-            "\\label{tab:comparison}",
-            f"{_NO_WIDER}{{\\begin{{tabular}}{{{table.alignment}}}",
-            table.write("latex"),
-            "\\end{tabular}}",
-            "\\end{table}",
-            "",
-        ]
-    )
+    rows = table.write("latex")
+    return _LATEX.format(caption=for_latex(caption), sides=table.alignment, rows=rows)
 
 
 def csv_text(standings: Standings) -> str:
@@ -77,58 +74,46 @@ def csv_text(standings: Standings) -> str:
 
 def as_json(standings: Standings) -> dict[str, Any]:
     """Return all numbers of a comparison, in full precision."""
-    names = [run.name for run in standings.runs]
-    twins = {each.run.name: each.twin.name for each in standings.paired.duplicates}
-    shares = standings.superiority.tolist()
+    runs, coverage, strata = standings.runs, standings.coverage, standings.strata
+    superiority = standings.superiority
     return {
         "verdict": answer.sentence(standings),
         "metric": standings.metric,
         "better": standings.better,
-        "baseline": names[standings.baseline],
+        "baseline": runs[standings.baseline].name,
         "leaders": {when: run.name for when, run in standings.leaders.items()},
         "users": len(standings.users),
         "reviews": int(standings.reviews.sum()),
-        "coverage": standings.coverage and coverage_as_json(standings.coverage),
+        "coverage": coverage and {**asdict(coverage), "caution": coverage.caution},
         "interval_level": LEVEL,
         "notes": remarks(standings),
-        "runs": [_run(run, twins.get(run.name)) for run in standings.paired.every_run],
-        "leaderboard": standings.rows,
-        "superiority": dict(zip(names, shares, strict=True)),
-        "pairs": [
+        "runs": [
             {
-                "weighting": board.weighting,
-                "run": names[a],
-                "other": names[b],
-                "difference": estimate.mean,
-                **dict(zip(("lo", "hi"), estimate.interval(), strict=True)),
-                "p": estimate.p_value,
+                "name": run.name,
+                "folder": str(run.place),
+                "when": run.when,
+                "traits": list(run.traits),
+                "data": run.facts.data,
+                "protocol": run.facts.protocol,
+                "tags": dict(run.facts.tags),
             }
-            for board in standings.boards
-            for (a, b), estimate in board.below.items()
+            for run in standings.runs
         ],
-        "where": standings.strata and _strata(standings.strata),
+        "leaderboard": _records(standings.frame),
+        "superiority": dict(zip(superiority, superiority.to_numpy().tolist(), strict=True)),
+        "pairs": _records(standings.pairs),
+        "where": strata
+        and {
+            "score": strata.score,
+            "intervals_over": strata.over,
+            **({"sample": strata.sample} if strata.sample else {}),
+            "facts": {name: title for name, (title, _) in FACTS.items()},
+            "strata": _records(strata.frame),
+            "um_plus": _records(strata.um_plus),
+        },
     }
 
 
-def _run(run: Entry, identical_to: str | None) -> dict[str, Any]:
-    return {
-        "name": run.name,
-        "folder": str(run.place),
-        "when": run.when,
-        "traits": list(run.traits),
-        "data": run.facts.data,
-        "protocol": run.facts.protocol,
-        "tags": dict(run.facts.tags),
-        "identical_to": identical_to,
-    }
-
-
-def _strata(strata: Strata) -> dict[str, Any]:
-    return {
-        "score": strata.score,
-        "intervals_over": strata.over,
-        **({"sample": strata.sample} if strata.sample else {}),
-        "facts": {name: title for name, (title, _) in FACTS.items()},
-        "strata": strata.frame.to_dict("records"),
-        "um_plus": strata.um_plus.to_dict("records"),
-    }
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame, with None for what is missing."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")

@@ -20,27 +20,16 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:
     entries: list[Entry] = []
     problems = []
     for path in paths:
-        try:
-            entries += _entries_at(path)
-        except ConfigError as error:
-            problems.append(str(error))
+        if below := runs_below(path):
+            entries += [read_entry(folder) for folder in below]
+        elif any(is_published(file) for file in (path.iterdir() if path.is_dir() else [path])):
+            entries += read_published(path)
+        else:
+            expected = f"a folder with runs ({SUMMARY}, {SCORES}), or published scores"
+            what = "expected" if path.exists() else "there is no such file or folder; expected"
+            problems.append(f"{path}: {what} {expected}")
     if problems:
         raise ConfigError("\n".join(problems))
     nothing = [entry for entry in entries if not entry.rows]
     notes = [f"{entry.name} scored no user and was left out: {entry.place}" for entry in nothing]
     return [entry for entry in entries if entry.rows], notes
-
-
-def _entries_at(path: Path) -> list[Entry]:
-    if not path.exists():
-        raise ConfigError(f"{path}: there is no such file or folder")
-    below = runs_below(path)
-    if below:
-        return [read_entry(folder) for folder in below]
-    if any(is_published(file) for file in (path.iterdir() if path.is_dir() else [path])):
-        return read_published(path)
-    if path.is_dir():
-        raise ConfigError(
-            f"{path}: no finished runs here or below; a run's folder has {SUMMARY} and {SCORES}"
-        )
-    raise ConfigError(f"{path}: neither the folder of a run nor a file of published scores")

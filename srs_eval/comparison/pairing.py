@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
 from srs_eval.comparison.entry import Entry, usual_protocol
-from srs_eval.comparison.identical import Duplicate, find_duplicates
-from srs_eval.comparison.restriction import restrict
+from srs_eval.comparison.predictions import SAME, SameReviews
 from srs_eval.comparison.words import counted, listed
 from srs_eval.data.reviews import FloatArray, IntArray, User
 from srs_eval.errors import ConfigError
+from srs_eval.metrics.panel import default_panel
+from srs_eval.metrics.predictions import OPTIONAL_COLUMNS, rows_fingerprint
+
+# Other inputs of metrics. Protocols may count them differently; those of one run serve all runs
+_FACTS = tuple(name for name in OPTIONAL_COLUMNS if name not in SAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +30,6 @@ class Paired:
     reviews: IntArray  # [users]: Scored reviews of each user
     # What was left out and what could not be verified, for every output
     notes: tuple[str, ...] = ()
-    # Users for whom runs scored further reviews, which do not count here
-    restricted: frozenset[User] = frozenset()
-    # Runs with the predictions of one of `runs`, and left out of it
-    duplicates: tuple[Duplicate, ...] = ()
-
-    @property
-    def every_run(self) -> tuple[Entry, ...]:
-        """The runs and their duplicates."""
-        return (*self.runs, *(duplicate.run for duplicate in self.duplicates))
 
     def scores(self, metric: str) -> FloatArray:
         """Scores [users, runs]; NaN where not defined."""
@@ -50,146 +46,134 @@ def pair(
 ) -> Paired:
     """Pair runs user by user; parameters are those of `srs_eval.comparison.compare.compare`."""
     every = (*runs, *yardsticks)
-    if users is None:
-        known = (chain(run.rows, run.incomplete) for run in (runs or every))
-        users = list(dict.fromkeys(chain.from_iterable(known)))
-    scored = {*chain.from_iterable(run.rows for run in runs)} if runs else {*users}
-    users = [user for user in users if user in scored]  # Others do not count
-    same = {*shared_users(every, users)}
-    different = [user for user in users if user not in same]
+    known = chain.from_iterable((*run.rows, *run.incomplete) for run in runs or every)
+    scored = {*chain.from_iterable(run.rows for run in runs or every)}
+    users = [user for user in dict.fromkeys(known if users is None else users) if user in scored]
+    same = shared_users(every, users)
+    alike = {*same}
+    different = [user for user in users if user not in alike]
     by_all = [user for user in different if all(user in run.rows for run in every)]
-    restrictable = by_all if all(run.has_predictions for run in every) else []
+    unsaved = [run.name for run in every if not run.has_predictions]
+    restrictable = [] if unsaved else by_all
     if different and not intersect:
-        lines = ["these runs did not score the same reviews, so their scores cannot be compared:"]
-        lines += [f"  - {line}" for line in _differences(runs, every, different)]
-        left = [_fewest_reviews(every, [*same])] if same else []
-        left += [f"at most {_fewest_reviews(every, by_all)} more"] if restrictable else []
-        lines += [f"  intersect=true compares them on {' and on '.join(left)}"] if left else []
-        raise ConfigError("\n".join(lines))
-    part, anew = restrict(every, restrictable) if restrictable else (every, frozenset[User]())
-    both = tuple(user for user in users if user in same or user in anew)
+        hint = "\n  intersect=true compares them on the reviews that all of them scored"
+        raise ConfigError(
+            "these runs did not score the same reviews, so their scores cannot be compared:\n"
+            + "\n".join(f"  - {line}" for line in _differences(runs, every, different))
+            + hint * bool(same or restrictable)
+        )
+    if restrictable:
+        every, anew = _restricted(every, restrictable)
+        alike |= anew
+    both = tuple(user for user in users if user in alike)
     if not both:
-        lines = ["there is no user for whom all runs scored the same reviews"]
-        raise ConfigError("\n".join([*lines, *_differences(runs, every, different)]))
-    reviews = np.array([part[0].reviews[user] for user in both], np.int64)
-    duplicates = find_duplicates(part, both)
-    twins = [id(duplicate.run) for duplicate in duplicates]
-    fate = "are left out" if len(anew) == len(both) else "are of the other users only"
-    return Paired(
-        runs=tuple(run for run in part if id(run) not in twins),
-        users=both,
-        reviews=reviews,
-        notes=(
-            *notes,
-            *([_restriction(every, users, reviews, anew)] if different else ()),
-            *_losses(every, part, by_all, anew, fate),
-            *_caveats(every),
-            *(_in_words(*duplicate) for duplicate in duplicates),
-        ),
-        restricted=anew,
-        duplicates=tuple(duplicates),
-    )
+        raise ConfigError(
+            "there is no user for whom all runs scored the same reviews\n"
+            + "\n".join(_differences(runs, every, different))
+        )
+    reviews = np.array([every[0].reviews[user] for user in both], np.int64)
+    notes = [*notes]
+    if different:
+        most = sum(max(run.reviews.get(u, 0) for run in (*runs, *yardsticks)) for u in users)
+        notes.append(
+            f"Restricted to what all runs scored: {int(reviews.sum()):,} of "
+            f"{counted(most, 'review')}, {len(both):,} of {counted(len(users), 'user')}"
+        )
+    if unsaved and by_all:
+        notes.append(
+            f"{listed(unsaved)} kept no predictions: users for whom runs scored different reviews "
+            "are left out, although they may have reviews in common"
+        )
+    return Paired(every, both, reviews, (*notes, *_caveats(every)))
 
 
 def shared_users(runs: Sequence[Entry], users: Sequence[User] | None = None) -> list[User]:
-    """List the `users` (by default of the first run) for whom all runs scored the same reviews."""
-    first, *others = _identities(runs)
-    others = [other for other in others if other != first]
+    """List the `users` (by default of the first run) for whom all runs scored the same reviews.
+
+    These are as many, and have the same digest in all runs that know it.
+    """
+    alike = []
+    for of_runs in ([run.reviews for run in runs], [run.rows for run in runs if run.has_digests]):
+        if of_runs:
+            alike.append((of_runs[0], [each for each in of_runs if each != of_runs[0]]))
     return [
         user
-        for user in (first if users is None else users)
-        if user in first and all(other.get(user) == first[user] for other in others)
+        for user in (runs[0].rows if users is None else users)
+        if all(
+            user in first and all(other.get(user) == first[user] for other in others)
+            for first, others in alike
+        )
     ]
-
-
-def _identities(runs: Sequence[Entry]) -> list[dict[User, str | int]]:
-    """Return what identifies the reviews of each user: digests, or their number for want of it."""
-    by_digest = all(run.has_digests for run in runs)
-    return [dict(run.rows if by_digest else run.reviews) for run in runs]
 
 
 def _differences(
     runs: Sequence[Entry], every: Sequence[Entry], users: Sequence[User]
 ) -> Iterator[str]:
     """Describe how each run differs from the reviews that most runs scored."""
-    identities = _identities(every)
-    own = identities[: len(runs)] or identities
-    usual = {}
+    usual: dict[User, Entry] = {}
     for user in users:
-        reviews = [each[user] for each in own if user in each]
-        usual[user] = max(reviews, key=reviews.count)
-    how = "digest" if all(run.has_digests for run in every) else "number"
-    for run, mine in zip(every, identities, strict=True):
+        own = [run for run in runs or every if user in run.rows]
+        own = [run for run in own if run.rows[user]] or own
+        scored = [(run.rows[user], run.reviews[user]) for run in own]
+        usual[user] = own[scored.index(max(scored, key=scored.count))]
+    for run in every:
         lost = [user for user in users if user in run.incomplete]
-        absent = [user for user in users if user not in mine and user not in run.incomplete]
-        other = [user for user in users if mine.get(user, usual[user]) != usual[user]]
+        absent = [user for user in users if user not in run.rows and user not in lost]
+        other = [user for user in users if user in run.rows and _differ(run, usual[user], user)]
         if lost:
-            yield f"{run.name} has no scores of {users_of(lost)}: a fit failed or was skipped"
+            yield f"{run.name} has no scores of {_users(lost)}: a fit failed or was skipped"
         if absent:
-            yield f"{run.name} did not score {users_of(absent)}"
+            yield f"{run.name} did not score {_users(absent)}"
         if other:
-            first = other[0]
-            like = next(
-                run
-                for run, theirs in zip(every, identities, strict=True)
-                if theirs.get(first) == usual[first]
-            )
+            like, user = usual[other[0]], other[0]
             yield (
-                f"{run.name} scored other reviews than {like.name} of {users_of(other)}: "
-                f"{run.reviews[first]:,} and {like.reviews[first]:,} of user {first}, by {how}"
+                f"{run.name} scored other reviews than {like.name} of {_users(other)}: "
+                f"{run.reviews[user]:,} and {like.reviews[user]:,} of user {user}, by "
+                f"{_differ(run, like, user)}"
             )
 
 
-def _restriction(
-    runs: Sequence[Entry], users: Sequence[User], reviews: IntArray, anew: Collection[User]
-) -> str:
-    """Say what part of the runs is compared."""
-    every = sum(max(run.reviews.get(user, 0) for run in runs) for user in users)
-    scored = f"; {counted(len(anew), 'user')} scored anew" if anew else ""
-    return (
-        f"Restricted to what all runs scored: {int(reviews.sum()):,} of "
-        f"{counted(every, 'review')}, {len(reviews):,} of {counted(len(users), 'user')}{scored}"
-    )
+def _differ(run: Entry, other: Entry, user: User) -> str:
+    """Say by what the reviews of a user differ: their number, or digest if both runs know it."""
+    if run.reviews[user] != other.reviews[user]:
+        return "number"
+    digests = {run.rows[user], other.rows[user]} - {""}
+    return "digest" if len(digests) > 1 else ""
 
 
-def _losses(
-    runs: Sequence[Entry],
-    part: Sequence[Entry],
-    users: Sequence[User],
-    anew: Collection[User],
-    fate: str,
-) -> Iterator[str]:
-    """Say what is lost of the users for whom runs scored different reviews.
+def _restricted(
+    runs: Sequence[Entry], users: Sequence[User]
+) -> tuple[tuple[Entry, ...], set[User]]:
+    """Score users, whom all runs scored, on the reviews that all runs scored.
 
-    `fate` is what becomes of metrics that saved predictions do not give.
+    Return the runs with new digests, numbers of reviews and scores of the users who have reviews in
+    common, and these users. Metrics that cannot be computed from saved predictions are NaN.
     """
-    unsaved = [run.name for run in runs if not run.has_predictions]
-    without = [user for user in users if user not in anew]
-    if unsaved and users:
-        yield (
-            f"{listed(unsaved)} kept no predictions: users for whom runs scored different reviews "
-            "are left out, although they may have reviews in common"
+    panel, same, restricted = default_panel(), SameReviews(runs), set[User]()
+    anew = tuple(
+        replace(
+            run,
+            rows=dict(run.rows),
+            reviews=dict(run.reviews),
+            scores={name: column.copy() for name, column in run.scores.items()},
         )
-    elif without:
-        yield f"Left out, as they have no review that all scored: {users_of(without)}"
-    lost = {
-        name: None
-        for before, after in zip(runs, part, strict=True)
-        for name in before.scores
-        if anew
-        and not np.isnan(before.values(name, [*anew])).all()
-        and np.isnan(after.values(name, [*anew])).all()
-    }
-    if lost:
-        yield f"Saved predictions do not give {', '.join(lost)}, which {fate}"
-
-
-def _in_words(run: Entry, twin: Entry) -> str:
-    """Say that a run is the duplicate of another."""
-    if run.has_predictions and twin.has_predictions:
-        return f"{run.name} makes the same predictions as {twin.name}; both count as one"
-    same = f"has the scores of {twin.name} in every metric and for every user"
-    return f"{run.name} {same}; both count as one"
+        for run in runs
+    )
+    places = [{user: number for number, user in enumerate(run.rows)} for run in runs]
+    for user in users:
+        common = [*same.read(user).values()]
+        if not len(common[0]):
+            continue
+        restricted.add(user)
+        # One run's columns by which metrics group reviews, to group those of all runs alike
+        facts = {name: getattr(common[0], name) for name in _FACTS}
+        for run, place, predictions in zip(anew, places, common, strict=True):
+            own = replace(predictions, **facts)
+            scores = panel.score(own)
+            run.rows[user], run.reviews[user] = rows_fingerprint(own), len(own)
+            for name, column in run.scores.items():
+                column[place[user]] = scores.get(name, math.nan)
+    return anew, restricted
 
 
 def _caveats(runs: Sequence[Entry]) -> Iterator[str]:
@@ -208,12 +192,5 @@ def _caveats(runs: Sequence[Entry]) -> Iterator[str]:
         )
 
 
-def _fewest_reviews(runs: Sequence[Entry], users: Sequence[User]) -> str:
-    """Count users, and the reviews of each in the run that scored fewest of them."""
-    fewest = sum(min(run.reviews[user] for run in runs) for user in users)
-    return f"{counted(fewest, 'review')} of {counted(len(users), 'user')}"
-
-
-def users_of(users: Sequence[User]) -> str:
-    """Format some users as part of a sentence."""
+def _users(users: Sequence[User]) -> str:
     return f"user{'s' if len(users) > 1 else ''} {listed(users)}"

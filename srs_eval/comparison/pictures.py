@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from srs_eval.comparison.answer import users_frame, verdict, words
+from srs_eval.comparison.answer import verdict, words
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.words import number, signed
@@ -60,7 +60,7 @@ _RETENTION, _POINTS, _WIDEST, _FEWEST, _TAIL = 0.9, 401, 0.15, 20, 0.02
 
 def differences(standings: Standings) -> Markup:
     """Draw the difference of each run to its leader, with its interval."""
-    frame = users_frame(standings)[:MOST]
+    frame = standings.rows[:MOST]
     draw = partial(_forest, standings, frame)
     return svg(draw, 0.6 + 0.3 * len(frame), "Difference of each model to the leader")
 
@@ -82,7 +82,7 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
         marker = "o" if abs(middle) < limit else ">" if middle > 0 else "<"
         axes.plot(middle, -place, marker, color=colours[place], ms=5.5, zorder=3)
     right = axes.twinx()
-    marks = {run.name: run.marks for run in standings.paired.every_run}
+    marks = {run.name: run.marks for run in standings.runs}
     names = [f"{short_name(n, _LONGEST_NAME)}{marks[n]}" for n in frame.run]
     scores = [
         number(row["mean"]) if np.isnan(row.to_best) else signed(row.to_best)
@@ -104,19 +104,18 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
 
 def calibration(standings: Standings) -> Markup | None:
     """Draw observed against predicted recall, of the leader and of the baseline or the next run."""
-    board = standings.board
-    leader = next((n for n in board.groups if n >= 0), None)
+    leader = next(iter(standings.leaders.values()), None)
     if leader is None:
         return None
-    others = [standings.baseline, *board.groups[leader]]
-    pair = [*[n for n in others if n != leader][:1], leader]
-    runs = [standings.runs[n] for n in pair]
-    tallies = {run.name: _tally(run, standings.users) for run in runs}
+    rows = standings.rows
+    runs = {run.name: run for run in standings.runs}
+    names = [standings.runs[standings.baseline].name, *rows.run[rows.leader == leader.name]]
+    others = [runs[name] for name in names if name in runs and name != leader.name]
+    tallies = {run.name: _tally(run, standings.users) for run in (*others[:1], leader)}
     known = {name: each for name, each in tallies.items() if each is not None}
-    name = standings.runs[leader].name
-    if name not in known:
+    if leader.name not in known:
         return None
-    return svg(partial(curves, known, name), 2.75, f"Calibration of {' and '.join(known)}")
+    return svg(partial(curves, known, leader.name), 2.75, f"Calibration of {' and '.join(known)}")
 
 
 def _tally(entry: Entry, users: Sequence[User]) -> Tally | None:

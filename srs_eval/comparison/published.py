@@ -6,7 +6,7 @@ The files do not identify the scored reviews, only their number for each user.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,11 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from srs_eval.algorithms.algorithm import (
-    ALIASES,
-    UNKNOWN,
-    WHEN,
-)
+from srs_eval.algorithms.algorithm import ALIASES, UNKNOWN, WHEN
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.words import listed, one_line
 from srs_eval.errors import ConfigError
@@ -60,10 +56,8 @@ def is_published(path: Path) -> bool:
         if path.suffix == ".parquet" and path.is_file():
             return set(_IDENTITY) <= set(pq.read_schema(path).names)
         if path.suffix == ".jsonl" and path.is_file():
-            with path.open(encoding="utf-8") as lines:
-                first = next(lines, "")
-            with suppress(ValueError):
-                content = json.loads(first)
+            with path.open(encoding="utf-8") as lines, suppress(ValueError):
+                content = json.loads(next(lines, ""))
                 return isinstance(content, dict) and {"metrics", "user", "size"} <= content.keys()
     return False
 
@@ -82,12 +76,7 @@ def read_published(path: Path, models: Sequence[str] = ()) -> list[Entry]:
     FSRS-6, ``fsrs3`` is FSRSv3 and ``act_r`` is ACT-R. Where no result is called so, those of the
     model as it is are: ``fsrs6`` is FSRS-6-short, but not FSRS-6-short-recency.
     """
-    if not path.exists():
-        raise ConfigError(
-            f"{path}: there is no such file or folder of published scores; published.models= names "
-            "some of the models that it has"
-        )
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
     entries: dict[str, Entry] = {}
     for file in sorted(files, key=lambda file: file.suffix != ".parquet"):
         if is_published(file):
@@ -99,29 +88,20 @@ def read_published(path: Path, models: Sequence[str] = ()) -> list[Entry]:
             f"{path}: no published scores; expected a parquet file with the columns "
             f"{', '.join(_IDENTITY)}, or lines of JSON with metrics, user and size"
         )
-    return _chosen(entries, models, path) if models else list(entries.values())
-
-
-def _chosen(entries: Mapping[str, Entry], models: Sequence[str], path: Path) -> list[Entry]:
-    """Return the entries whose names match one of the patterns, in the order of these."""
-    chosen: dict[str, Entry] = {}
-    unknown = []
+    chosen: dict[str, Entry] = {} if models else entries
     for model in models:
         names = [name for name in entries if fnmatchcase(bare(name), bare(model))]
         names = names or [name for name in entries if is_plainly(name, model)]
+        if not names:
+            raise ConfigError(f"{path}: has no model {model}; there are {', '.join(entries)}")
         chosen |= {name: entries[name] for name in names}
-        unknown += [] if names else [model]
-    if unknown:
-        choices = ", ".join(entries)
-        raise ConfigError(f"{path}: has no model {', '.join(unknown)}; there are {choices}")
     return list(chosen.values())
 
 
 def _entries(file: Path) -> Iterator[Entry]:
     """Read the models of a file."""
-    table = _table(file)
-    for model, part in table.groupby("model", sort=False):
-        name, users, sizes = str(model), part["user"].tolist(), part["size"].tolist()
+    for model, part in _table(file).groupby("model", sort=False):
+        name, users, sizes = one_line(str(model)), part["user"].tolist(), part["size"].tolist()
         odd = [
             f"user {user!r} has size {size!r}"
             for user, size in zip(users, sizes, strict=True)
@@ -134,15 +114,23 @@ def _entries(file: Path) -> Iterator[Entry]:
             raise ConfigError(f"{file}: {name} has more than one score of the same user")
         traits = set[str]().union(*part.get(TRAITS_OF_MODEL, ()))
         declared: dict[str, Any] = {trait: True for trait in TRAITS if trait in traits}
-        when = _when(file, name, part[_WHEN].dropna().tolist() if _WHEN in part else ())
+        stated = part.get(_WHEN, pd.Series()).dropna().map(str)
+        times = {ALIASES.get(value, value) for value in stated}
+        times = times or {known_when(name)}
+        if len(times) > 1 or not times <= {*WHEN, UNKNOWN}:
+            raise ConfigError(
+                f"{file}: {name} predicts {', '.join(sorted(times))}; expected one of "
+                f"{', '.join((*WHEN, *ALIASES))}"
+            )
         metrics = part.columns.difference([*_IDENTITY, _WHEN, TRAITS_OF_MODEL], sort=False)
+        facts = Summary(name, data=PUBLISHED, users=len(users), when=times.pop(), **declared)
         yield Entry(
-            name=one_line(name),
+            name=name,
             place=file,
             rows=dict.fromkeys(users, ""),
             reviews=dict(zip(users, sizes, strict=True)),
             scores={metric: part[metric].to_numpy(np.float64) for metric in metrics},
-            facts=Summary(one_line(name), data=PUBLISHED, users=len(users), when=when, **declared),
+            facts=facts,
         )
 
 
@@ -151,33 +139,13 @@ def _table(file: Path) -> pd.DataFrame:
     if file.suffix == ".parquet":
         table: pd.DataFrame = pq.read_table(file, page_checksum_verification=True).to_pandas()
         return table
-    with file.open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines if line.strip()]
-    about = [
-        {
-            "model": file.stem,
-            "user": row["user"],
-            "size": row["size"],
-            _WHEN: row.get(_WHEN),
-            TRAITS_OF_MODEL: row.get(TRAITS_OF_MODEL, ()),
-            **{METRICS[name]: each for name, each in row["metrics"].items() if name in METRICS},
-        }
-        for row in rows
-    ]
+    about = []
+    for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+        metrics = {METRICS[name]: each for name, each in row["metrics"].items() if name in METRICS}
+        known = {"model": file.stem, "user": row["user"], "size": row["size"]}
+        known |= {_WHEN: row.get(_WHEN), TRAITS_OF_MODEL: row.get(TRAITS_OF_MODEL, ())}
+        about.append(known | metrics)
     return pd.DataFrame(about, dtype=object)
-
-
-def _when(file: Path, name: str, stated: Sequence[str]) -> str:
-    """Return when predictions are made: as the file says, the same for all users, or is known."""
-    if not stated:
-        return known_when(name)
-    times = {ALIASES.get(value, value) for value in map(str, stated)}
-    if len(times) > 1 or not times <= set(WHEN):
-        raise ConfigError(
-            f"{file}: {name} predicts {', '.join(sorted(times))}; expected one of "
-            f"{', '.join((*WHEN, *ALIASES))}"
-        )
-    return times.pop()
 
 
 def known_when(name: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,21 +14,13 @@ from srs_eval.comparison.coverage import sentences
 from srs_eval.comparison.page import render
 from srs_eval.comparison.pictures import calibration, differences
 from srs_eval.comparison.remarks import remarks
-from srs_eval.comparison.standings import Standings
+from srs_eval.comparison.standings import BESIDE, Standings
 from srs_eval.comparison.strata import FACTS, Strata
 from srs_eval.comparison.table import Table
-from srs_eval.comparison.words import counted, interval, number, percent, signed
-from srs_eval.metrics.panel import HEADLINE
+from srs_eval.comparison.words import counted, interval, percent, signed
 
 _MOST_USERS = 200
-_Cell = Callable[[Any], Any]  # What a table says of a row of the frame
-_WEIGHTED = {"reviews": "By review", "log_reviews": "By logarithm of reviews"}
 _USERS = "Users for whom a model is better and worse than the leader; p: sign test, adjusted."
-_COUNTS = {
-    "better for": lambda row: row.to_best_users_better,
-    "worse for": lambda row: row.to_best_users_worse,
-    "p": lambda row: row.to_best_users_p,
-}
 _METHOD = (
     "Models are compared on identical reviews. A difference is the mean over {unit}; its interval "
     "allows for skewness, and for how many models were compared: it excludes 0 exactly where the "
@@ -78,67 +69,56 @@ def _pictures(standings: Standings) -> Iterator[tuple[str, str, Markup]]:
 
 def _tables(standings: Standings) -> Iterator[Part]:
     """Go through what is not in the table at the top."""
-    frame, every = answer.users_frame(standings), standings.frame
+    rows, base = standings.rows, standings.runs[standings.baseline]
     several, many = len(standings.runs) > 1, len(standings.users) > 1
-    beside = [name for name in (*HEADLINE, "ici") if name in frame and name != standings.metric]
-    cells = {name: lambda row, name=name: float(row[name]) for name in beside}
-    own = {f"99 % of {answer.words(standings.metric)}": lambda row: interval(row.lo, row.hi)}
-    yield Part("Other metrics", tables=[_table(frame, own | cells)])
+    beside = [name for name in BESIDE if name in rows and name != standings.metric]
+    own = f"99 % of {answer.words(standings.metric)}"
+    other = pd.DataFrame({"model": rows.run, own: _intervals(rows.lo, rows.hi)}).join(rows[beside])
+    yield Part("Other metrics", tables=[_table(other)])
     if not several:
         return
-    base = standings.runs[standings.baseline]
     if [*standings.leaders.values()] != [base]:
-        yield Part(f"Against {base.name}", tables=[_against(frame, "baseline")])
+        ends = _intervals(rows.to_baseline_lo, rows.to_baseline_hi, sign=True)
+        against = {"difference": rows.to_baseline.map(signed), "99 % interval": ends}
+        against |= {"verdict": rows.to_baseline_verdict}
+        table = _table(pd.DataFrame({"model": rows.run, "mean": rows["mean"], **against}))
+        yield Part(f"Against {base.name}", tables=[table])
     yield _every_pair(standings)
     if many:
-        yield Part("How many users", [_USERS], [_table(frame, _COUNTS)])
-        weighted = [
-            _against(every[every.weighting == weighting], "best", title)
-            for weighting, title in _WEIGHTED.items()
-        ]
-        yield Part("Users weighted by their reviews", tables=weighted)
+        counts = {f"{n} for": rows[f"to_best_users_{n}"] for n in ("better", "worse")}
+        users = pd.DataFrame({"model": rows.run, **counts, "p": rows.to_best_users_p})
+        yield Part("How many users", [_USERS], [_table(users)])
     if standings.strata is not None:
         yield from _strata(standings, standings.strata)
     if many:
         yield _users(standings)
 
 
-def _table(
-    frame: pd.DataFrame, cells: Mapping[str, Callable[[Any], Any]], title: str = ""
-) -> Table:
-    """Tabulate rows of the frame: a heading has the function that gives the cell of a row."""
-    rows = [[row.run, *(cell(row) for cell in cells.values())] for _, row in frame.iterrows()]
-    return Table(["model", *cells], rows, title=title)
+def _table(frame: pd.DataFrame, title: str = "") -> Table:
+    columns = [frame[name].tolist() for name in frame]
+    return Table([*map(str, frame)], [*zip(*columns, strict=True)], title=title)
 
 
-def _against(frame: pd.DataFrame, to: str, title: str = "") -> Table:
-    """Tabulate the differences to the leader, or to the baseline."""
-    cells = {
-        "mean": lambda row: float(row["mean"]),
-        "difference": lambda row: signed(row[f"to_{to}"]),
-        "99 % interval": lambda row: interval(row[f"to_{to}_lo"], row[f"to_{to}_hi"], sign=True),
-        "verdict": lambda row: row[f"to_{to}_verdict"],
-    }
-    return _table(frame, cells, title)
+def _intervals(lo: pd.Series, hi: pd.Series, *, sign: bool = False) -> list[str]:
+    return [interval(low, high, sign=sign) for low, high in zip(lo, hi, strict=True)]
 
 
 def _every_pair(standings: Standings) -> Part:
     """Tabulate the difference of every pair, and for what share of users each is better."""
-    board, order = standings.board, standings.board.order
-    names = [standings.runs[n].name for n in order]
-
-    def square(cell: Callable[[int, int], str], title: str) -> Table:
-        rows = [
-            [names[k], *("" if a == b else cell(a, b) for b in order)] for k, a in enumerate(order)
-        ]
-        return Table(["", *names], rows, title=title)
-
-    gaps = square(lambda a, b: signed(board.difference(a, b).mean), "Row less column")
-    shares = square(
-        lambda a, b: percent(float(standings.superiority[a, b])),
-        "Users for whom the row's model is better than the column's; ties count half",
-    )
-    return Part("Every pair", tables=[gaps, shares][: 1 + (len(standings.users) > 1)])
+    pairs = standings.pairs[standings.pairs.weighting == "users"]
+    turned = pairs.rename(columns={"run": "other", "other": "run"})
+    both = pd.concat([pairs, turned.assign(difference=-turned.difference)])
+    order = standings.rows.run.tolist()
+    gaps = both.pivot(index="run", columns="other", values="difference").map(signed)
+    shares = standings.superiority.map(percent)
+    tables = []
+    for square, title in (
+        (gaps, "Row less column"),
+        (shares, "Users for whom the row's model is better than the column's; ties count half"),
+    )[: 1 + (len(standings.users) > 1)]:
+        cells = square.loc[order, order].mask(np.eye(len(order), dtype=bool), "")
+        tables.append(_table(cells.reset_index(names=""), title))
+    return Part("Every pair", tables=tables)
 
 
 def _strata(standings: Standings, strata: Strata) -> Iterator[Part]:
@@ -159,33 +139,29 @@ def _strata(standings: Standings, strata: Strata) -> Iterator[Part]:
         tables.append(Table(["model", *labels.label], cells, title=FACTS[str(fact)][0]))
     yield Part("Where they differ", [line], tables)
     wide = strata.um_plus.pivot_table("mean", "run", "other", sort=False)
-    names = list(wide.index)
-    cells = [[run, *wide.loc[run].reindex(names).map(number)] for run in names]
     line = (
         "UM+: mean prediction less share of recalls of the row's model, among reviews sorted by "
         "how much it differs from the column's: root of the mean square, mean over users; lower is "
         f"better.{sample}"
     )
-    yield Part("Bias where two models disagree", [line], [Table(["model", *names], cells)])
+    square = wide.reindex(columns=wide.index).rename_axis(columns=None).reset_index(names="model")
+    yield Part("Bias where two models disagree", [line], [_table(square)])
 
 
 def _users(standings: Standings) -> Part:
     """Tabulate users, those for whom the leader differs most from the baseline at the ends."""
-    order, scores = standings.board.order, standings.scores
-    other = standings.baseline if order[0] != standings.baseline else order[-1]
-    place = np.argsort(scores[:, order[0]] - scores[:, other], kind="stable")
+    names = [run.name for run in standings.runs]
+    scores = pd.DataFrame(standings.scores, columns=names)[standings.rows.run]
+    leader, base = scores.columns[0], names[standings.baseline]
+    other = base if leader != base else scores.columns[-1]
+    place = np.argsort(scores[leader] - scores[other], kind="stable").tolist()
     half = _MOST_USERS // 2
-    shown = place if len(place) <= _MOST_USERS else np.concatenate([place[:half], place[-half:]])
-    names = [standings.runs[n].name for n in order]
+    shown = place if len(place) <= _MOST_USERS else [*place[:half], *place[-half:]]
     rows = [
-        [standings.users[n], int(standings.reviews[n]), *scores[n, list(order)].tolist()]
-        for n in shown
+        [standings.users[n], int(standings.reviews[n]), *scores.iloc[n].tolist()] for n in shown
     ]
-    line = (
-        f"{len(shown):,} of {counted(len(place), 'user')}, sorted by {names[0]} less "
-        f"{standings.runs[other].name}."
-    )
-    return Part("Each user", [line], [Table(["user", "reviews", *names], rows)])
+    line = f"{len(shown):,} of {counted(len(place), 'user')}, sorted by {leader} less {other}."
+    return Part("Each user", [line], [Table(["user", "reviews", *scores], rows)])
 
 
 def _about(standings: Standings) -> Iterator[Part]:

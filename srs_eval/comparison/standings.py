@@ -13,17 +13,11 @@ import pandas as pd
 
 from srs_eval.comparison.coverage import coverage_of
 from srs_eval.comparison.entry import TIMES, Entry
-from srs_eval.comparison.leaderboard import Leaderboard, Rules
+from srs_eval.comparison.leaderboard import Leaderboard
 from srs_eval.comparison.pairing import Paired
 from srs_eval.comparison.predictions import PER_REVIEW, SameReviews, losses
 from srs_eval.comparison.strata import Strata, stratify
-from srs_eval.data.reviews import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    User,
-)
-from srs_eval.metrics.bootstrap import cluster_intervals
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, User
 from srs_eval.metrics.means import (
     Estimate,
     MetricSummary,
@@ -36,14 +30,13 @@ from srs_eval.metrics.means import (
     user_weights,
 )
 from srs_eval.metrics.metric import UNBOUNDED, Better
-from srs_eval.metrics.panel import HEADLINE, Panel, bias_at_retention, default_panel
-from srs_eval.metrics.predictions import Predictions
+from srs_eval.metrics.panel import HEADLINE, bias_at_retention, default_panel
 from srs_eval.runs.summary import EXCEPTIONS, FEWEST_OF_A_KIND, FEWEST_REVIEWS, Coverage
 
 AVERAGES = ("avg", "avg_smoothed")  # What knowing nothing about a card gives
 # Scores with a natural zero that is perfect, so that a percentage is meaningful
 IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")
-_BESIDE = (*HEADLINE, "ici")
+BESIDE = (*HEADLINE, "ici")  # Other metrics of the frame
 _SIGN: Mapping[Better, float] = {"lower": 1.0, "higher": -1.0, "zero": 1.0}
 
 
@@ -62,7 +55,7 @@ class Standings:
 
     @property
     def runs(self) -> tuple[Entry, ...]:
-        """The runs without duplicates."""
+        """The runs, each with a number."""
         return self.paired.runs
 
     @cached_property
@@ -70,41 +63,49 @@ class Standings:
         """A row for each run and weighting of users, by time of prediction, then the best first.
 
         Differences are those to the leader (``to_best``) and to the baseline (``to_baseline``).
+        Counts of fits are missing where they are not known, which is not 0.
         """
-        return pd.DataFrame(self.rows)
-
-    @cached_property
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows of `frame`."""
-        rows = []
-        for board in self.boards:
-            for model in board.order:
-                run, row = self.runs[model], self._row(board, model)
-                rows.append({**_about(run), **row})
-                twins = [each.run for each in self.paired.duplicates if each.twin is run]
-                rows += [{**_about(twin, identical_to=run.name), **row} for twin in twins]
-        return rows
+        about = pd.DataFrame([_about(run) for run in self.runs])
+        counts = ["fits", *EXCEPTIONS]
+        about[counts] = about[counts].astype("Int64")
+        boards = [about.join(self._board(each), how="right") for each in self.boards]
+        return pd.concat(boards, ignore_index=True)
 
     @property
-    def board(self) -> Leaderboard:
-        """The leaderboard in which each user counts once."""
-        return self.boards[0]
+    def rows(self) -> pd.DataFrame:
+        """The rows of `frame` in which each user counts once, by the name of the run."""
+        return self.frame[self.frame.weighting == "users"].set_index("run", drop=False)
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """A row for each pair of runs and weighting: the mean of `run` less that of `other`."""
+        names = [run.name for run in self.runs]
+        return pd.DataFrame(
+            [
+                (weighting, names[a], names[b], gap.mean, *gap.interval(), gap.p_value)
+                for weighting, board in self.boards.items()
+                for (a, b), gap in board.below.items()
+            ],
+            columns=["weighting", "run", "other", "difference", "lo", "hi", "p"],
+        )
 
     @cached_property
-    def boards(self) -> tuple[Leaderboard, ...]:
+    def boards(self) -> dict[Weighting, Leaderboard]:
         """Leaderboards by user, by review and by logarithm of reviews; one for a single user."""
-        rules = Rules(
-            ranks=tuple(run.rank for run in self.runs),
-            times=tuple(TIMES.index(run.when) for run in self.runs),
-            sign=_SIGN[self.better],
-            baseline=self.baseline,
-        )
-        if len(self.paired.users) == 1:
-            return (self._board_of_one(rules),)
-        return tuple(
-            board_of(self.scores, self.reviews, weighting, rules, self.bounds)
-            for weighting in get_args(Weighting)
-        )
+        weightings = get_args(Weighting)[: 1 if len(self.paired.users) == 1 else None]
+        return {
+            weighting: Leaderboard(
+                values=self.scores,
+                mean=np.array([mean_of_users(column, weights).mean for column in self.scores.T]),
+                below=self._of_one_user() or _differences(self.scores, weights),
+                ranks=[run.rank for run in self.runs],
+                times=[TIMES.index(run.when) for run in self.runs],
+                sign=_SIGN[self.better],
+                baseline=self.baseline,
+            )
+            for weighting in weightings
+            for weights in [user_weights(self.reviews, weighting)]
+        }
 
     @cached_property
     def users(self) -> tuple[User, ...]:
@@ -130,13 +131,15 @@ class Standings:
     @property
     def leaders(self) -> dict[str, Entry]:
         """The leader of each time at which predictions are made."""
-        numbers = [number for number in self.board.groups if number >= 0]
-        return {self.runs[number].when: self.runs[number] for number in numbers}
+        runs = {run.name: run for run in self.runs}
+        return {runs[name].when: runs[name] for name in dict.fromkeys(self.rows.leader) if name}
 
     @cached_property
-    def superiority(self) -> FloatArray:
-        """Share of users [runs, runs] for whom the row's run is better than the column's."""
-        return superiority_matrix(self.scores, sign=_SIGN[self.better])
+    def superiority(self) -> pd.DataFrame:
+        """Share of users for whom the run of the row is better than that of the column."""
+        names = [run.name for run in self.runs]
+        shares = superiority_matrix(self.scores, sign=_SIGN[self.better])
+        return pd.DataFrame(shares, names, names)
 
     @property
     def answers(self) -> tuple[int, float, float]:
@@ -153,28 +156,11 @@ class Standings:
         return scored < FEWEST_REVIEWS or min(kinds) < FEWEST_OF_A_KIND
 
     @cached_property
-    def bias(self) -> tuple[str, tuple[MetricSummary, ...]] | None:
-        """The bias at the default retention: its metric, and the mean of each run.
-
-        Each is over the users for whom the run has predictions there; None if not all runs have
-        the metric.
-        """
+    def bias(self) -> str | None:
+        """The metric of bias at the default retention, if all runs have it."""
         shared = [name for name in self.runs[0].scores if all(name in r.scores for r in self.runs)]
         metric = bias_at_retention(shared)
-        if metric is None:
-            return None
-        return metric[0], tuple(mean_of(run, metric[0], self.paired.users) for run in self.runs)
-
-    @cached_property
-    def beside(self) -> dict[str, FloatArray]:
-        """Means of other metrics over the users with a score of every run that has it."""
-        means = {}
-        for name in _BESIDE:
-            scores = self.paired.scores(name)
-            whole = scores[_complete(scores)]
-            if name != self.metric and len(whole) and not np.isnan(scores).all():
-                means[name] = whole.mean(axis=0)
-        return means
+        return metric and metric[0]
 
     @cached_property
     def strata(self) -> Strata | None:
@@ -184,79 +170,71 @@ class Standings:
     @cached_property
     def coverage(self) -> Coverage | None:
         """What the comparison rests on; None if no run says what it has read."""
-        return coverage_of(self.paired.every_run, self.paired.reviews, self.reviews, self.metric)
+        return coverage_of(self.runs, self.paired.reviews, self.reviews, self.metric)
 
-    def percents(self, run: Entry) -> dict[str, float]:
-        """Return by how much the means of a run are above those of the baseline, in percent."""
-        base, percents = self.runs[self.baseline], {}
-        for name in IN_PERCENT:
-            ours, theirs = (each.values(name, self.paired.users) for each in (run, base))
-            both = ~np.isnan(ours + theirs)
-            if theirs[both].sum() > 0:
-                percents[name] = 100 * float(ours[both].sum() / theirs[both].sum() - 1)
-        return percents
+    def _board(self, weighting: Weighting) -> pd.DataFrame:
+        """Return the numbers of each run by a weighting."""
+        board, names = self.boards[weighting], [run.name for run in self.runs]
+        weights, base = user_weights(self.reviews, weighting), board.mean[self.baseline]
+        rows = board.order.assign(weighting=weighting, metric=self.metric)
+        rows["leader"] = [names[leader] if leader >= 0 else "" for leader in rows.leader]
+        rows["mean"] = board.mean[rows.index]
+        rows[["lo", "hi"]] = [self._interval(model, weights) for model in rows.index]
+        rows["n_users"], rows["n_effective"] = len(self.users), effective_users(weights)
+        for to, versus in (("to_best", board.to_best), ("to_baseline", board.to_baseline)):
+            columns = pd.DataFrame.from_dict(versus, orient="index").add_prefix(f"{to}_")
+            rows = rows.join(columns.rename(columns={f"{to}_difference": to}))
+        has_percent = self.metric in IN_PERCENT and base > 0
+        rows["to_baseline_percent"] = 100 * (rows["mean"] / base - 1) if has_percent else math.nan
+        return rows.join(self._beside)
 
-    def _row(self, board: Leaderboard, model: int) -> dict[str, Any]:
-        """Return the numbers of a run by a weighting."""
-        mean, base = float(board.mean[model]), float(board.mean[self.baseline])
-        percent = 100 * (mean / base - 1) if self.metric in IN_PERCENT and base > 0 else math.nan
-        row = {
-            "weighting": board.weighting,
-            "place": 1 + board.groups[board.leaders[model]].index(model),
-            "metric": self.metric,
-            "mean": mean,
-            "lo": float(board.lo[model]),
-            "hi": float(board.hi[model]),
-            "n_users": len(board.values),
-            "n_effective": board.effective,
-            **board.to_best[model].columns("best"),
-            **board.to_baseline[model].columns("baseline"),
-            "to_baseline_percent": percent,
-            **{name: float(means[model]) for name, means in self.beside.items()},
-        }
-        if self.bias is not None:
-            name, summary = self.bias[0], self.bias[1][model]
-            row |= {name: summary.mean_users, f"{name}_lo": summary.lo, f"{name}_hi": summary.hi}
-            row[f"{name}_users"] = summary.n_users
-        return row
+    @cached_property
+    def _beside(self) -> pd.DataFrame:
+        """Means of other metrics over the users with a score of every run that has it, and bias.
 
-    def _board_of_one(self, rules: Rules) -> Leaderboard:
-        """Compute the leaderboard of a single user.
-
-        Intervals are those of each run's summary (over its cards and days), computed anew where the
-        summary is of other reviews or more users. Pairs are compared review by review if the metric
-        is a mean over reviews and predictions were saved.
+        The bias of each run is over the users for whom it has predictions there.
         """
-        (user,), scores = self.paired.users, self._every_score
-        reviews = SameReviews(self.runs).read(user)
-        losses_of = {
-            number: losses(each, self.metric)
-            for number, each in reviews.items()
-            if self.metric in PER_REVIEW
-        }
+        columns = {}
+        for name in BESIDE:
+            scores = self.paired.scores(name)
+            whole = scores[_complete(scores)]
+            if name != self.metric and len(whole) and not np.isnan(scores).all():
+                columns[name] = whole.mean(axis=0)
+        if (name := self.bias) is not None:
+            means = [mean_of(run, name, self.paired.users) for run in self.runs]
+            columns |= {name: np.array([mean.mean_users for mean in means])}
+            for part, key in (("lo", "lo"), ("hi", "hi"), ("users", "n_users")):
+                columns[f"{name}_{part}"] = np.array([getattr(mean, key) for mean in means])
+        return pd.DataFrame(columns, range(len(self.runs)))
+
+    def _interval(self, model: int, weights: FloatArray) -> tuple[float, float]:
+        """Return the interval of a mean; of a single user, that of the run."""
+        if len(self.paired.users) == 1:
+            known = mean_of(self.runs[model], self.metric, self.paired.users)
+            return known.lo, known.hi
+        return clipped(mean_of_users(self.scores[:, model], weights).interval(), self.bounds)
+
+    def _of_one_user(self) -> dict[tuple[int, int], Estimate]:
+        """Compare runs review by review, if there is one user; nothing otherwise.
+
+        That takes saved predictions, and a metric that is a mean over reviews.
+        """
+        if len(self.paired.users) > 1:
+            return {}
+        reviews = {}
+        if self.metric in PER_REVIEW:
+            reviews = SameReviews(self.runs).read(self.paired.users[0])
+        of_runs = {number: losses(each, self.metric) for number, each in reviews.items()}
         below = {}
         for a in range(len(self.runs)):
             for b in range(a):
-                below[a, b] = Estimate(float(scores[0, a] - scores[0, b]))
-                if a in losses_of and b in losses_of:
-                    ours, theirs = losses_of[a], losses_of[b]
+                below[a, b] = Estimate(float(self._every_score[0, a] - self._every_score[0, b]))
+                if a in of_runs and b in of_runs:
+                    one, (ours, theirs) = reviews[a], (of_runs[a], of_runs[b])
                     size = float(max(np.abs(ours).max(), np.abs(theirs).max()))
-                    clusters = _clusters(reviews[a])
+                    clusters = [one.card] if one.day is None else [one.card, one.day]
                     below[a, b] = clustered_mean(ours - theirs, *clusters, size=size)
-        bounds = [self._bounds_of_one(n, reviews.get(n)) for n in range(len(self.runs))]
-        lo, hi = np.array(bounds).T
-        return Leaderboard("users", 1.0, scores[0], lo, hi, below, scores, rules)
-
-    def _bounds_of_one(self, number: int, reviews: Predictions | None) -> tuple[float, float]:
-        """Return the interval of a run's score, of its summary if that is of the same reviews."""
-        run, (user,) = self.runs[number], self.paired.users
-        if len(run.rows) == 1 and user not in self.paired.restricted:
-            known = run.facts.metrics.get(self.metric)
-            return (math.nan, math.nan) if known is None else (known.lo, known.hi)
-        panel = [metric for metric in default_panel() if metric.name == self.metric]
-        if reviews is None or not panel:
-            return math.nan, math.nan
-        return cluster_intervals(Panel(panel), reviews)[self.metric]
+        return below
 
     @cached_property
     def _every_score(self) -> FloatArray:
@@ -269,28 +247,16 @@ class Standings:
         return _complete(self._every_score)
 
 
-def board_of(
-    values: FloatArray,
-    reviews: IntArray,
-    weighting: Weighting,
-    rules: Rules,
-    bounds: tuple[float, float] = UNBOUNDED,
-) -> Leaderboard:
-    """Compute the leaderboard of scores [users, models] for a weighting of users."""
-    weights = user_weights(reviews, weighting)
-    means = [mean_of_users(column, weights) for column in values.T]
-    intervals = [clipped(mean.interval(), bounds) for mean in means]
-    lo, hi = np.array(intervals).reshape(-1, 2).T
-    largest = np.abs(values).max(axis=0, initial=0.0).tolist()
-    below = {
+def _differences(scores: FloatArray, weights: FloatArray) -> dict[tuple[int, int], Estimate]:
+    """Estimate the mean difference between every two columns of scores [users, models]."""
+    largest = np.abs(scores).max(axis=0, initial=0.0).tolist()
+    return {
         (a, b): mean_of_users(
-            values[:, a] - values[:, b], weights, size=max(largest[a], largest[b])
+            scores[:, a] - scores[:, b], weights, size=max(largest[a], largest[b])
         )
-        for a in range(len(means))
+        for a in range(scores.shape[1])
         for b in range(a)
     }
-    mean = np.array([mean.mean for mean in means])
-    return Leaderboard(weighting, effective_users(weights), mean, lo, hi, below, values, rules)
 
 
 def superiority_matrix(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
@@ -333,21 +299,11 @@ def usual_baseline(runs: Sequence[Entry]) -> int:
     return order.index(min(order))
 
 
-def _about(run: Entry, *, identical_to: str = "") -> dict[str, Any]:
-    """Return what a run is; counts of fits are None where they are not known, which is not 0."""
+def _about(run: Entry) -> dict[str, Any]:
+    """Return what a run is."""
     counts = {name: getattr(run.facts, name) for name in ("fits", *EXCEPTIONS)}
-    return {
-        "run": run.name,
-        "when": run.when,
-        "traits": " ".join(run.traits),
-        **{name: count if run.facts.fits else None for name, count in counts.items()},
-        "identical_to": identical_to,
-    }
-
-
-def _clusters(reviews: Predictions) -> list[IntArray]:
-    """Return the clusters of one user's reviews: cards and, if they were saved, days."""
-    return [reviews.card] if reviews.day is None else [reviews.card, reviews.day]
+    known = {name: count if run.facts.fits else None for name, count in counts.items()}
+    return {"run": run.name, "when": run.when, "traits": " ".join(run.traits), **known}
 
 
 def _complete(scores: FloatArray) -> BoolArray:

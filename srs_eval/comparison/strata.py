@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -44,9 +43,6 @@ _NAMES = {("elapsed_days", 0): "same day"} | {
 class Strata:
     """Differences to the baseline in every stratum of the reviews."""
 
-    # Numbers of the runs with saved predictions, in the order of the columns; the baseline is among
-    # them
-    runs: tuple[int, ...]
     score: str  # Score of single reviews
     over: str  # Clusters of the intervals: ``users``, or ``cards`` of a single user
     # A row for each stratum and run: fact, label, share, reviews, clusters, run, difference, lo,
@@ -70,8 +66,9 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     for user in users:
         reviews = same.read(user)
         of_users.append(_sums(reviews, baseline, metric, by_card=is_alone))
-        both = [(one.p, one.recalled) for one in reviews.values()]
-        um_of_users.append([[um_plus(p, q, recalled) for q, _ in both] for p, recalled in both])
+        several = [*reviews.values()]
+        um_of_users.append([[um_plus(a.p, b.p, a.recalled) for b in several] for a in several])
+    names = [paired.runs[number].name for number in same.runs]
     rows: list[dict[str, Any]] = []
     for fact, parts in zip(FACTS, zip(*of_users, strict=True), strict=True):
         gaps, mass, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -84,18 +81,20 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
                 "reviews": int(counts[:, k].sum()),
                 "clusters": int(np.count_nonzero(counts[:, k])),
             }
-            for run, column in zip(same.runs, gaps[:, k].T, strict=True):
+            for run, column in zip(names, gaps[:, k].T, strict=True):
                 estimate = ratio_of_sums(column, mass[:, k], size=1.0)
-                lo, hi = estimate.interval()
-                difference = {"difference": estimate.mean, "lo": lo, "hi": hi}
-                rows.append({**about, "run": paired.runs[run].name, **difference})
+                ends = dict(zip(("lo", "hi"), estimate.interval(), strict=True))
+                rows.append({**about, "run": run, "difference": estimate.mean, **ends})
+    values, um = np.array(um_of_users), []
+    for a, b in zip(*np.nonzero(~np.eye(len(names), dtype=bool)), strict=True):
+        mean = mean_of_users(values[:, a, b])
+        um.append((names[a], names[b], mean.mean, *np.clip(mean.interval(), 0.0, 1.0).tolist()))
     sample = f"{len(users):,} of {len(paired.users):,} users"
     return Strata(
-        tuple(same.runs),
         metric if metric in PER_REVIEW else "log_loss",
         "cards" if is_alone else "users",
         pd.DataFrame(rows),
-        _um_plus_frame([paired.runs[n].name for n in same.runs], np.array(um_of_users)),
+        pd.DataFrame(um, columns=["run", "other", "mean", "lo", "hi"]),
         sample if len(users) < len(paired.users) else "",
     )
 
@@ -106,58 +105,42 @@ def label_of(fact: str, stratum: int) -> str:
     >>> [label_of("nth_review", k) for k in (0, 3, 7)], label_of("p", 1), label_of("size", 0)
     (['2', '5-6', '25+'], '0.5-0.7', '<1,000')
     """
-    edges = FACTS[fact][1]
-    low = edges[stratum]
-    high = edges[stratum + 1] if stratum + 1 < len(edges) else None
+    low, *above = FACTS[fact][1][stratum : stratum + 2]
     if name := _NAMES.get((fact, int(low))):
         return name
-    if high is None:
+    if not above:
         return f"≥{low:g}" if fact == "p" else f"{low:,}+"
-    if (stratum == 0 and high > low + 1) or (fact == "p" and stratum == 0):
+    (high,) = above
+    if stratum == 0 and (fact == "p" or high > low + 1):
         return f"<{high:,}"
     if fact == "p":
         return f"{low:g}-{high:g}"
     return f"{low:,}" if high == low + 1 else f"{low:,}-{high - 1:,}"
 
 
-# For each fact: weighted differences [clusters, strata, runs], weights [clusters, strata] and
-# numbers of reviews [clusters, strata]. Clusters are the user or, if it is the only one, its cards.
-_Sums = list[tuple[FloatArray, FloatArray, IntArray]]
-
-
 def _sums(
     predictions: Mapping[int, Predictions], baseline: int, metric: str, *, by_card: bool
-) -> _Sums:
-    """Sum the reviews of one user by stratum."""
+) -> list[tuple[FloatArray, FloatArray, IntArray]]:
+    """Sum the reviews of one user by stratum of each fact.
+
+    Return weighted differences [clusters, strata, runs], weights [clusters, strata] and numbers of
+    reviews [clusters, strata]. Clusters are the user or, if it is the only one, its cards.
+    """
     reviews = predictions[baseline]
     before = losses(reviews, metric)
-    gaps = [losses(predictions[n], metric) - before for n in sorted(predictions)]
-    cluster = np.zeros(len(reviews), np.int64)
-    if by_card:
-        cluster = np.unique(reviews.card, return_inverse=True)[1]
-    clusters = int(cluster.max()) + 1
-    sums: _Sums = []
+    gaps = [losses(each, metric) - before for each in predictions.values()]
+    cluster = np.unique(reviews.card if by_card else reviews.user, return_inverse=True)[1]
+    sums = []
     for fact, (_, edges) in FACTS.items():
-        size = len(edges)
         values = np.full(len(reviews), len(reviews)) if fact == "size" else getattr(reviews, fact)
         known = slice(None if values is not None else 0)  # no review if the fact was not saved
         place = 0 if values is None else np.searchsorted(np.array(edges), values, side="right") - 1
-        cell = (cluster * size + np.clip(place, 0, size - 1))[known]
-        shape = (clusters, size)
-        counts = np.bincount(cell, minlength=clusters * size).reshape(shape).astype(np.int64)
-        of_runs = [
-            np.bincount(cell, gap[known], minlength=clusters * size).reshape(shape) for gap in gaps
-        ]
-        sums.append((np.stack(of_runs, axis=2) / len(reviews), counts / len(reviews), counts))
+        shape = int(cluster.max()) + 1, len(edges)
+        cell = (cluster * len(edges) + np.clip(place, 0, len(edges) - 1))[known]
+        counts, *of_runs = (
+            np.bincount(cell, weights, minlength=shape[0] * shape[1]).reshape(shape)
+            for weights in (None, *(gap[known] for gap in gaps))
+        )
+        size = len(reviews)
+        sums.append((np.stack(of_runs, axis=2) / size, counts / size, counts.astype(np.int64)))
     return sums
-
-
-def _um_plus_frame(names: list[str], values: FloatArray) -> pd.DataFrame:
-    """Return the mean over users of UM+ [users, runs, runs], with its interval."""
-    rows = []
-    for a, b in permutations(range(len(names)), 2):
-        mean = mean_of_users(values[:, a, b])
-        lo, hi = mean.interval()
-        bounds = {"mean": mean.mean, "lo": max(lo, 0.0), "hi": min(hi, 1.0)}
-        rows.append({"run": names[a], "other": names[b], **bounds})
-    return pd.DataFrame(rows)

@@ -27,8 +27,8 @@ class Report:
 
     text: str = ""  # For the terminal
     table: pd.DataFrame = field(default_factory=pd.DataFrame)  # The frame
-    files: list[Path] = field(default_factory=list)
-    # By folder of a job: its means above those of the baseline, in percent
+    files: Sequence[Path] = ()
+    # By folder of a job: its mean above that of the baseline, in percent
     against: Mapping[Path, Mapping[str, float]] = field(default_factory=dict)
     problem: str = ""
 
@@ -62,7 +62,12 @@ def compare_jobs(folders: Sequence[Path], folder: Path, *, command: str) -> list
 def report(standings: Standings, place: Path, *, command: str) -> Report:
     """Write the files of a comparison into a folder."""
     files = write_files(standings, place, command=command)
-    against = {run.place: standings.percents(run) for run in standings.paired.every_run}
+    percents = standings.rows.to_baseline_percent.dropna()
+    against = {
+        run.place: {standings.metric: float(percents[run.name])}
+        for run in standings.runs
+        if run.name in percents
+    }
     return Report(terminal(standings), standings.frame, files, against)
 
 
@@ -70,17 +75,15 @@ def grouped(entries: Sequence[Entry]) -> list[list[Entry]]:
     """Group what is of the same data and protocol and shares users, if any metric ranks it."""
     groups: list[list[Entry]] = []
     for entry in entries:
-        group = next((group for group in groups if _comparable([*group, entry])), None)
-        if group is None:
-            groups.append([entry])
+        about = entry.facts.data, entry.facts.protocol
+        for group in groups:
+            first = group[0].facts
+            if about == (first.data, first.protocol) and shared_users([*group, entry]):
+                group.append(entry)
+                break
         else:
-            group.append(entry)
+            groups.append([entry])
     return [group for group in groups if directions(group)]
-
-
-def _comparable(entries: Sequence[Entry]) -> bool:
-    settings = {(entry.facts.data, entry.facts.protocol) for entry in entries}
-    return len(settings) == 1 and len(shared_users(entries)) > 0
 
 
 def compare_group(group: Sequence[Entry]) -> Standings:
@@ -93,5 +96,6 @@ def compare_group(group: Sequence[Entry]) -> Standings:
         for entry in group
         if 2 * len(entry.rows) < most
     ]
-    metric = _RANKED_BY if _RANKED_BY in directions(ranked) else next(iter(directions(ranked)))
+    metrics = directions(ranked)
+    metric = _RANKED_BY if _RANKED_BY in metrics else next(iter(metrics))
     return compare(ranked, metric=metric, users=shared_users(ranked), notes=notes)

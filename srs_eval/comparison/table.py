@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tabulate import DataRow, Line, TableFormat, tabulate
+from tabulate import tabulate
 
 from srs_eval.comparison.escapes import for_latex, for_markdown
 from srs_eval.comparison.words import number, one_line
 
 Style = Literal["text", "markdown", "latex"]
-# tabulate's own format for booktabs escapes every cell once more.
-_BOOKTABS = TableFormat(
-    lineabove=Line("\\toprule", "", "", ""),
-    linebelowheader=Line("\\midrule", "", "", ""),
-    linebetweenrows=None,
-    linebelow=Line("\\bottomrule", "", "", ""),
-    headerrow=DataRow("", " & ", " \\\\"),
-    datarow=DataRow("", " & ", " \\\\"),
-    padding=0,
-    with_header_hide=None,
-)
-# Style of tabulate, and escape of cells
-_STYLES: Mapping[Style, tuple[str | TableFormat, Callable[[str], str]]] = {
-    "text": ("", one_line),
-    "markdown": ("pipe", for_markdown),
-    "latex": (_BOOKTABS, for_latex),
-}
+_ESCAPES: dict[Style, Callable[[str], str]]
+_ESCAPES = {"text": one_line, "markdown": for_markdown, "latex": for_latex}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +36,18 @@ class Table:
 
     def write(self, style: Style = "text") -> str:
         """Format the cells for a terminal, for Markdown, or for the body of a LaTeX table."""
-        form, escape = _STYLES[style]
-        body = [[escape(text) for text in row] for row in self.texts()]
-        sides = ["left" if side == "l" else "right" for side in self.alignment]
-        headers = [escape(name) for name in self.headers]
-        if style == "text":  # tabulate makes columns wider than they need to be
-            sizes = [max(map(len, column)) for column in zip(headers, *body, strict=True)]
-            rows = [headers, ["-" * size for size in sizes], *body]
-            signs = ["<" if side == "l" else ">" for side in self.alignment]
-            cells = [[f"{c:{s}{n}}" for c, s, n in zip(r, signs, sizes, strict=True)] for r in rows]
-            return "\n".join("  ".join(row).rstrip() for row in cells)
-        return tabulate(body, headers, tablefmt=form, colalign=sides or None, disable_numparse=True)
+        headers, *body = [[*map(_ESCAPES[style], row)] for row in (self.headers, *self.texts())]
+        if style == "markdown":
+            sides = ["left" if side == "l" else "right" for side in self.alignment]
+            return tabulate(body, headers, "pipe", colalign=sides or None, disable_numparse=True)
+        if style == "latex":
+            first, *rest = [f"{' & '.join(row)} \\\\" for row in (headers, *body)]
+            return "\n".join(["\\toprule", first, "\\midrule", *rest, "\\bottomrule"])
+        sizes = [max(map(len, column)) for column in zip(headers, *body, strict=True)]
+        signs = ["<" if side == "l" else ">" for side in self.alignment]
+        rows = [headers, ["-" * size for size in sizes], *body]
+        cells = [[f"{c:{s}{n}}" for c, s, n in zip(r, signs, sizes, strict=True)] for r in rows]
+        return "\n".join("  ".join(row).rstrip() for row in cells)
 
 
 def _text(value: Any) -> str:

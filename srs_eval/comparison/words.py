@@ -22,28 +22,28 @@ def one_line(text: str) -> str:
     return re.sub(f"[{_UNSAFE}]", lambda sign: sign[0].encode("unicode_escape").decode(), line)
 
 
-def number(value: float, digits: int = 4) -> str:
+def number(value: float) -> str:
     """Format a score; nothing if it is undefined."""
-    return "" if math.isnan(value) else f"{value:z.{digits}f}"
+    return "" if math.isnan(value) else f"{value:z.4f}"
 
 
-def signed(value: float, digits: int = 4) -> str:
+def signed(value: float) -> str:
     """Format a difference with its sign; nothing if it is undefined.
 
     >>> signed(0.01234), signed(-0.0), signed(float("nan"))
     ('+0.0123', '0.0000', '')
     """
-    text = f"{value:+z.{digits}f}"
+    text = f"{value:+z.4f}"
     return "" if math.isnan(value) else text.lstrip("+") if float(text) == 0 else text
 
 
-def percent(value: float, digits: int = 1, *, sign: bool = False) -> str:
+def percent(value: float) -> str:
     """Format a share in percent; a dash if it is undefined.
 
-    >>> percent(0.8954), percent(-0.004, sign=True), percent(float("nan"))
-    ('89.5 %', '-0.4 %', '-')
+    >>> percent(0.8954), percent(float("nan"))
+    ('89.5 %', '-')
     """
-    return "-" if math.isnan(value) else f"{100 * value:{'+' if sign else ''}z.{digits}f} %"
+    return "-" if math.isnan(value) else f"{100 * value:z.1f} %"
 
 
 def interval(low: float, high: float, digits: int = 4, *, sign: bool = False) -> str:
@@ -78,3 +78,9 @@ def listed(names: Sequence[object], most: int = 5) -> str:
     """
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(map(str, names[:most])) + more
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name of at most so many letters."""
+    half = most // 2  # Names may differ at their end only
+    return name if len(name) <= most else f"{name[: most - half - 1]}…{name[-half:]}"

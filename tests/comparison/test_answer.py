@@ -1,13 +1,13 @@
 """The answer claims no more than the intervals, and the files lie where they are looked for."""
 
+import json
 import re
 import shutil
 
-import numpy as np
 import pytest
 from commands import process
 
-from srs_eval.comparison.answer import headline, sentence, table, terminal
+from srs_eval.comparison.answer import headline, table, terminal
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.files import as_json, latex, markdown
@@ -32,49 +32,58 @@ def told(runs_in_words):
     return told_of
 
 
-def test_a_model_leads_by_how_much_or_that_can_be_noise(told):
-    said, doubt = headline(told("avg blur=2 | ours | close blur=0.1"))
-    assert re.fullmatch(r"ours leads: log loss 0\.\d{4}, \d+ % below each user's average\.", said)
-    assert doubt == "Not clearly worse: close."
-    said, doubt = headline(told("avg blur=2 | ours"))
-    assert (said.split(":")[0], doubt) == ("ours predicts best", "All others are clearly worse.")
-    said, doubt = headline(told("avg blur=0.1 | ours | close blur=0.15"))
-    assert (said.split(":")[0], doubt) == (
-        "ours leads",
-        "That can be noise. close is not clearly worse.",
-    )
+LEADS, BEST = (
+    r"ours leads: log loss 0\.\d{4}, \d+ % below each user's average\.",
+    "ours predicts best",
+)
+NO_MODEL = r"No model is better than each user's average \(avg, log loss 0\."
 
 
-def test_where_the_average_leads_no_model_is_better(told):
-    said, doubt = headline(told("avg | other blur=2"))
-    assert said.startswith("No model is better than each user's average (avg, log loss 0.")
-    assert doubt == "All others are clearly worse."
-    assert headline(told("avg | other blur=0.2"))[1] == "Not clearly worse: other."
-    said, _ = headline(told("avg blur=1 | other blur=3 | mine failed=[3] | intersect=true"))
-    assert said.startswith("Apart from mine, no model is better")
+@pytest.mark.parametrize(
+    ("words", "said", "doubt"),
+    [
+        ("avg blur=2 | ours | close blur=0.1", LEADS, "Not clearly worse: close."),
+        ("avg blur=2 | ours", BEST, "All others are clearly worse."),
+        ("avg blur=0.1 | ours | b blur=0.15", "ours", "That can be noise. b is not clearly worse."),
+        ("avg | other blur=2", NO_MODEL, "All others are clearly worse."),
+        ("avg | other blur=0.2", NO_MODEL, "Not clearly worse: other."),
+        (
+            "avg blur=1 | other blur=3 | mine failed=[3] | intersect=true",
+            "Apart from mine, no model is better",
+            "All others that may lead are clearly worse.",
+        ),
+        (
+            "avg blur=1 | oracle sees_truth=true | seen in_sample=true | ours blur=0.5",
+            "ours ",
+            None,
+        ),
+        ("oracle sees_truth=true | seen in_sample=true", ".* but no model here may lead", ""),
+        (
+            "avg blur=0.1 | ours when=at_review",
+            "Predicted at the card's previous review, avg",
+            None,
+        ),
+        ("avg blur=1 | ours | late when=at_review", "Predicted", ".*Predicted at the review, late"),
+        ('a users=[1] rows={"1":[0,60]}', "Too few answers to tell: 60 scored, ", "It takes 100"),
+        ("ours | metric=auc", r"ours: auc 0\.\d{4}\.", ""),
+    ],
+)
+def test_the_sentence_claims_no_more_than_the_intervals(told, words, said, doubt):
+    first, second = headline(told(words))
+    assert re.match(said, first), first
+    if doubt is not None:
+        assert re.match(doubt, second), second
+        assert doubt or not second
 
 
-def test_no_bound_and_no_model_with_failed_fits_leads(told):
-    found = told("avg blur=1 | oracle sees_truth=true | seen in_sample=true | ours blur=0.5")
-    assert sentence(found).startswith("ours ")
-    assert "no model here may lead" in sentence(
-        told("oracle sees_truth=true | seen in_sample=true")
-    )
-
-
-def test_each_time_of_prediction_has_a_leader_and_a_column_where_it_differs(told):
-    found = told("avg blur=1 | ours | late blur=0.1 when=at_review")
-    said = sentence(found)
-    assert said.startswith("Predicted at the card's previous review, ours ")
-    assert "Predicted at the review, late: " in said
-    assert "when" in table(found).headers
+def test_when_is_a_column_where_it_differs_between_models_that_know_no_truth(told):
+    assert "when" in table(told("avg blur=1 | ours | late blur=0.1 when=at_review")).headers
     oracle = told("avg blur=1 | ours | oracle blur=0.1 when=at_review sees_truth=true")
     assert "when" not in table(oracle).headers
 
 
 def test_few_answers_have_a_sentence_and_no_table(told, page_without_images):
     found = told('a users=[1] rows={"1":[0,60]} | b users=[1] rows={"1":[0,60]} blur=1')
-    assert sentence(found).startswith("Too few answers to tell: 60 scored, ")
     for form in (terminal, markdown, latex, page):
         assert not re.search(r"0\.\d{4}", form(found)), form.__name__
     assert len(as_json(found)["leaderboard"]) == 2
@@ -90,23 +99,13 @@ def test_the_terminal_shows_ten_models_in_25_lines_of_80_columns(told):
     assert max(map(len, lines)) <= 80
 
 
-def test_every_output_has_the_notes(runs_in_words, page_without_images):
-    folders, _ = runs_in_words(*TWO, "fits=15", "fallback=14", "folder=first", "copy=copy")
-    found, alone = standings_of(*folders), standings_of(*runs_in_words(*TWO)[0])
-    note = "b (copy) makes the same predictions as b (first); both count as one"
+def test_every_output_has_the_notes_and_counts_of_fits(told, page_without_images):
+    found = told("a | b blur=1 fits=15 fallback=14 users=[1,2,3] | intersect=true")
+    note = "Restricted to what all runs scored: 300 of 2,480 reviews, 3 of 12 users"
     for form in (terminal, markdown, latex, page):
         assert note in " ".join(form(found).replace("\\", "").split()), form.__name__
-    assert [repr(found.board.to_best[n]) for n in (0, 1)] == [
-        repr(alone.board.to_best[n]) for n in (0, 1)
-    ]
-    rows = as_json(found)["leaderboard"]
-    twin, copy = (row for row in rows if "b " in row["run"] and row["weighting"] == "users")
-    assert {name for name in twin if repr(copy[name]) != repr(twin[name])} == {
-        "run",
-        "identical_to",
-    }
-    assert copy["identical_to"] == twin["run"] == "b (first)"
-    assert (twin["fits"], twin["fallback"], rows[0]["fits"]) == (15, 14, None)
+    first, second, *_ = as_json(found)["leaderboard"]
+    assert (second["fits"], second["fallback"], first["fits"]) == (15, 14, None)
 
 
 def test_the_page_folds_its_details_and_says_little_at_first(make_run):
@@ -132,7 +131,7 @@ def test_the_files_of_a_sweep_lie_beside_its_jobs_unless_they_cannot_be_compared
     (folders[1] / "scores.parquet").write_bytes(b"damaged")
     (found,) = compare_jobs(folders, tmp_path / "sweep", command="")
     assert "1_b/scores.parquet: cannot be read" in found.problem.replace("\\", "/")
-    assert (found.text, found.files, len(found.table)) == ("", [], 0)
+    assert (found.text, found.files, len(found.table)) == ("", (), 0)
 
 
 def test_jobs_are_compared_in_groups_that_scored_the_same_reviews(
@@ -165,8 +164,39 @@ def test_the_bias_at_retention_says_over_how_many_users_it_is(make_run, told):
     found = told(f"a {scores[0]} | b {scores[1]} blur=1")
     first, second, *_ = as_json(found)["leaderboard"]
     assert (first[name], first[f"{name}_users"], second[f"{name}_users"]) == (0.02, 1, 0)
-    assert np.isnan(second[name])
+    assert second[name] is None
     assert standings_of(make_run("bare", [1, 2])).bias is None
+
+
+COVERAGE = {
+    "users": {"read": 20, "scored": 12, "skipped": 7, "failed": 1},
+    "reviews": {"read": 4_000, "scored": 2_480, "unscored": {"the first of their card": 900}},
+    "left_out": [{"status": "skipped", "reason": "too short", "users": 7, "reviews": 70}],
+}
+
+
+@pytest.mark.parametrize(("few", "users", "reviews"), [("", 12, 2_480), ("users=[1,2,3]", 3, 300)])
+def test_what_is_left_out_is_said_in_every_output_and_adds_up(
+    runs_in_words, page_without_images, few, users, reviews
+):
+    folders, _ = runs_in_words(*TWO, *few.split())
+    for folder in folders:
+        summary = json.loads((folder / "summary.json").read_text())
+        (folder / "summary.json").write_text(json.dumps({**summary, "coverage": COVERAGE}))
+    found = standings_of(*folders, intersect=True)
+    coverage = as_json(found)["coverage"]
+    assert (coverage["users"]["scored"], coverage["reviews"]["scored"]) == (users, reviews)
+    lost = [each["users"] for each in coverage["left_out"]]
+    assert lost == ([7, 12 - users] if few else [7])
+    left_out = (
+        f"{5 * (20 - users)} % of the users and {(3_100 - reviews) / 40:.0f} % of the reviews"
+    )
+    for form in (terminal, markdown, latex, page):
+        text = " ".join(re.sub(r"\\|&nbsp;", " ", form(found)).split())
+        assert f"{left_out} left out" in text, form.__name__
+        assert f"{users} users, {reviews:,} reviews scored" in text
+    assert f"{users} of 20 users and {reviews:,} of 4,000 reviews are compared" in text
+    assert "Never scored: the first of their card (900)" in text
 
 
 def test_predictions_are_not_read_for_the_answer_of_several_users(runs_in_words):

@@ -20,10 +20,7 @@ from srs_eval.errors import ConfigError
 BOTH = 'a rows={"4":[0,100]} | b rows={"4":[30,null],"5":[0,90]}'
 REFUSED = [
     ('a rows={"4":[null,100]} | b rows={"4":[40,null]}', "b scored other reviews than a of user 4"),
-    (
-        'a rows={"4":[null,100]} | b rows={"4":[40,null]}',
-        "2,340 reviews of 11 users and on at most",
-    ),
+    ('a rows={"4":[null,100]} | b rows={"4":[40,null]}', "intersect=true compares them"),
     (
         "whole | short users=[1,2,3,4] | broken failed=[2]",
         "short did not score users 5, 6, 7, 8, 9",
@@ -94,24 +91,34 @@ def test_published_runs_differ_by_the_number_of_reviews(make_run):
     run = read_entry(make_run("own"))
     other = {"rows": dict.fromkeys(run.rows, ""), "reviews": {**run.reviews, 3: 17}}
     published = [replace(run, name=name, **other) for name in "xyz"]
-    with pytest.raises(ConfigError, match=r"x scored other .* user 3: 17 and 120 .* by number"):
-        pair([run], published)
-    with pytest.raises(ConfigError, match=r"own scored other .* user 3: 120 and 17 .* by number"):
-        pair([run, *published])
+    for runs, yardsticks in (([run], published), ([run, *published], [])):
+        with pytest.raises(ConfigError, match=r"x scored other .* user 3: 17 and 120 .* by number"):
+            pair(runs, yardsticks)
 
 
-def test_predictions_of_another_run_are_refused(make_run):
+def test_runs_of_as_many_other_reviews_differ_also_beside_published_scores(make_run):
+    one, other = (
+        read_entry(make_run(n, rows={4: slice(k, 100 + k)})) for n, k in (("a", 0), ("b", 9))
+    )
+    published = replace(one, name="x", rows=dict.fromkeys(one.rows, ""), run=None)
+    for runs, yardsticks in (([one, other], [published]), ([published, one, other], [])):
+        with pytest.raises(
+            ConfigError, match=r"b scored other .* 100 and 100 of user 4, by digest"
+        ):
+            pair(runs, yardsticks)
+    assert pair([one], [published]).users == tuple(one.rows)
+
+
+def test_predictions_of_other_reviews_are_refused(make_run):
     users = [1, 2, 3]
-    folders = [make_run(name, users, blur=n) for n, name in enumerate(("a", "b", "c"))]
-    for other in (folders[2], make_run("d", users, other_reviews=[1])):
-        for place in (0, 1):
-            runs = [read_entry(folder) for folder in folders[:2]]
-            before = (folders[place] / "predictions.parquet").read_bytes()
-            copyfile(other / "predictions.parquet", folders[place] / "predictions.parquet")
-            for read in (
-                SameReviews(runs).read,
-                lambda _, runs=runs: stratify(pair(runs), 0, "brier"),
-            ):
-                with pytest.raises(ConfigError, match="different runs"):
-                    read(1)
-            (folders[place] / "predictions.parquet").write_bytes(before)
+    folders = [make_run(name, users, blur=n) for n, name in enumerate(("a", "b"))]
+    other = make_run("d", users, other_reviews=[1])
+    for folder in folders:
+        runs = [read_entry(each) for each in folders]
+        before = (folder / "predictions.parquet").read_bytes()
+        copyfile(other / "predictions.parquet", folder / "predictions.parquet")
+        with pytest.raises(ConfigError, match="different runs"):
+            SameReviews(runs).read(1)
+        with pytest.raises(ConfigError, match="different runs"):
+            stratify(pair(runs), 0, "brier")
+        (folder / "predictions.parquet").write_bytes(before)
