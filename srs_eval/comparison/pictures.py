@@ -19,27 +19,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from srs_eval.comparison.answer import verdict, words
+from srs_eval.comparison.answer import table, verdict, words
 from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.standings import Standings
-from srs_eval.comparison.words import number, signed
+from srs_eval.comparison.words import shortened
 from srs_eval.data.reviews import User
 from srs_eval.metrics.bootstrap import FineCounts, fine_counts
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.tally import Tally
-from srs_eval.plots.style import short_name
 
 MOST = 12  # Models in a picture
 _WIDTH = 4.3
 # Drawn colours, which the page replaces by its own
 INK, MUTED, LINE = "#010101", "#020202", "#030303"
 BLUE, RED, GREEN, GREY = "#040404", "#050505", "#060606", "#070707"
-_VARIABLES = {INK: "text", MUTED: "muted", LINE: "line"} | {
-    BLUE: "blue",
-    RED: "off",
-    GREEN: "green",
-    GREY: "muted",
-}
+_VARIABLES = {INK: "text", MUTED: "muted", LINE: "line"}
+_VARIABLES |= {BLUE: "blue", RED: "off", GREEN: "green", GREY: "muted"}
 _COLOURS = {"worse": RED, "better": GREEN, "bound": GREY, "leads": BLUE, "best": BLUE}
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -61,8 +56,11 @@ _RETENTION, _POINTS, _WIDEST, _FEWEST, _TAIL = 0.9, 401, 0.15, 20, 0.02
 def differences(standings: Standings) -> Markup:
     """Draw the difference of each run to its leader, with its interval."""
     frame = standings.rows[:MOST]
-    draw = partial(_forest, standings, frame)
-    return svg(draw, 0.6 + 0.3 * len(frame), "Difference of each model to the leader")
+    return svg(
+        partial(_forest, standings, frame),
+        0.6 + 0.3 * len(frame),
+        "Difference of each model to the leader",
+    )
 
 
 def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
@@ -81,13 +79,10 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
         axes.plot([lo, hi], [-place, -place], color=colours[place], lw=2, zorder=2)
         marker = "o" if abs(middle) < limit else ">" if middle > 0 else "<"
         axes.plot(middle, -place, marker, color=colours[place], ms=5.5, zorder=3)
-    right = axes.twinx()
-    marks = {run.name: run.marks for run in standings.runs}
-    names = [f"{short_name(n, _LONGEST_NAME)}{marks[n]}" for n in frame.run]
-    scores = [
-        number(row["mean"]) if np.isnan(row.to_best) else signed(row.to_best)
-        for _, row in frame.iterrows()
-    ]
+    right, shown = axes.twinx(), table(standings, most=_LONGEST_NAME)
+    columns = dict(zip(shown.headers, zip(*shown.rows[:MOST], strict=True), strict=True))
+    means = zip(columns["to best"], columns[words(standings.metric)], strict=True)
+    names, scores = columns["model"], [gap or mean for gap, mean in means]
     for side, labels in ((axes, names), (right, scores)):
         side.set(ylim=(0.6 - len(frame), 0.6), yticks=-np.arange(len(frame)), yticklabels=labels)
         side.spines[["left", "right", "top"]].set_visible(False)
@@ -145,7 +140,7 @@ def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
         grid = curve.p_grid[seen]
         band: dict[str, Any] = {"color": colour, "lw": 0}
         axes.fill_between(grid, curve.lo[seen], curve.hi[seen], alpha=0.2, **band)
-        label = short_name(name, _LONGEST_NAME)
+        label = shortened(name, _LONGEST_NAME)
         axes.plot(grid, curve.observed[seen], color=colour, lw=2.2, label=label, zorder=3)
         share, edges = np.histogram(reviews.p, np.linspace(low, 1, 41), weights=reviews.count)
         heights = low + share / max(share.max(), 1) * 0.13 * (1 - low)
@@ -187,6 +182,6 @@ def svg(draw: Callable[[Axes], None], height: float, title: str) -> Markup:
     for colour, variable in _VARIABLES.items():
         drawn = drawn.replace(colour, f"var(--{variable})")
     drawn = drawn.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans'")
-    drawn = re.sub(r'(<svg [^>]*?) width="[^"]*"', r"\1", drawn, count=1)
-    drawn = re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", drawn, count=1)
+    for size in ("width", "height"):
+        drawn = re.sub(rf'(<svg [^>]*?) {size}="[^"]*"', r"\1", drawn, count=1)
     return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))

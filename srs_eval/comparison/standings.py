@@ -136,9 +136,13 @@ class Standings:
 
     @cached_property
     def superiority(self) -> pd.DataFrame:
-        """Share of users for whom the run of the row is better than that of the column."""
-        names = [run.name for run in self.runs]
-        shares = superiority_matrix(self.scores, sign=_SIGN[self.better])
+        """Share of users for whom the run of the row is better than that of the column.
+
+        Ties count half.
+        """
+        names, users = [run.name for run in self.runs], len(self.scores) or math.nan
+        gains = (_SIGN[self.better] * (self.scores - own[:, None]) for own in self.scores.T)
+        shares = [(1 + np.sign(gain).sum(axis=0) / users) / 2 for gain in gains]
         return pd.DataFrame(shares, names, names)
 
     @property
@@ -257,24 +261,6 @@ def _differences(scores: FloatArray, weights: FloatArray) -> dict[tuple[int, int
         for a in range(scores.shape[1])
         for b in range(a)
     }
-
-
-def superiority_matrix(scores: FloatArray, *, sign: float = 1.0) -> FloatArray:
-    """Compute the share of users for whom the row's model is better than the column's.
-
-    Ties count half. Users without a score of either model are left out of that pair; a pair without
-    users is NaN.
-
-    >>> superiority_matrix(np.array([[0.3, 0.35], [0.4, 0.4], [0.5, 0.6]])).tolist()[0]
-    [0.5, 0.8333333333333334]
-    """
-    shares = np.full((scores.shape[1],) * 2, math.nan)
-    for model, column in enumerate(scores.T):
-        gain = sign * (scores - column[:, None])
-        users = np.count_nonzero(~np.isnan(gain), axis=0)
-        wins = np.count_nonzero(gain > 0, axis=0) + 0.5 * np.count_nonzero(gain == 0, axis=0)
-        np.divide(wins, users, out=shares[model], where=users > 0)
-    return shares
 
 
 def mean_of(entry: Entry, metric: str, users: Sequence[User]) -> MetricSummary:

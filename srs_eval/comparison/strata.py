@@ -25,17 +25,38 @@ from srs_eval.metrics.scores import um_plus
 READ = 10_000
 # Facts by the column of predictions: what it is, and where its strata begin. Values below the first
 # are in the first stratum; ``size`` is the number of reviews of the user.
-FACTS: Mapping[str, tuple[str, tuple[float, ...]]] = {
-    "nth_review": ("Number of the review on its card", (2, 3, 4, 5, 7, 10, 15, 25)),
-    "elapsed_days": ("Days since the card's review before", (0, 1, 2, 4, 8, 15, 31, 91, 366)),
-    "lapses": ("Lapses of the card before", (0, 1, 2, 3, 5, 9)),
-    "last_rating": ("Answer of the card's review before", (0, 1, 2, 3, 4)),
-    "recalls": ("Recalls of the card before", (0, 1, 2, 3, 5, 10)),
-    "p": ("Recall predicted by the baseline", (0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)),
-    "size": ("Scored reviews of the user", (1, 1_000, 3_000, 10_000, 30_000)),
-}
-_NAMES = {("elapsed_days", 0): "same day"} | {
-    ("last_rating", n): name for n, name in enumerate(("none", "again", "hard", "good", "easy"))
+FACTS: Mapping[str, tuple[str, Mapping[str, float]]] = {
+    "nth_review": (
+        "Number of the review on its card",
+        {"2": 2, "3": 3, "4": 4, "5-6": 5, "7-9": 7, "10-14": 10, "15-24": 15, "25+": 25},
+    ),
+    "elapsed_days": (
+        "Days since the card's review before",
+        {"same day": 0, "1": 1, "2-3": 2, "4-7": 4, "8-14": 8, "15-30": 15, "31-90": 31}
+        | {"91-365": 91, "366+": 366},
+    ),
+    "lapses": (
+        "Lapses of the card before",
+        {"0": 0, "1": 1, "2": 2, "3-4": 3, "5-8": 5, "9+": 9},
+    ),
+    "last_rating": (
+        "Answer of the card's review before",
+        {"none": 0, "again": 1, "hard": 2, "good": 3, "easy": 4},
+    ),
+    "recalls": (
+        "Recalls of the card before",
+        {"0": 0, "1": 1, "2": 2, "3-4": 3, "5-9": 5, "10+": 10},
+    ),
+    "p": (
+        "Recall predicted by the baseline",
+        {"<0.5": 0, "0.5-0.7": 0.5, "0.7-0.8": 0.7, "0.8-0.85": 0.8, "0.85-0.9": 0.85}
+        | {"0.9-0.95": 0.9, "0.95-0.98": 0.95, "≥0.98": 0.98},
+    ),
+    "size": (
+        "Scored reviews of the user",
+        {"<1,000": 1, "1,000-2,999": 1_000, "3,000-9,999": 3_000, "10,000-29,999": 10_000}
+        | {"30,000+": 30_000},
+    ),
 }
 
 
@@ -76,7 +97,7 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
         for k in strata if len(strata) > 1 else ():
             about = {
                 "fact": fact,
-                "label": label_of(fact, k),
+                "label": [*FACTS[fact][1]][k],
                 "share": float(mass[:, k].sum() / mass.sum()),
                 "reviews": int(counts[:, k].sum()),
                 "clusters": int(np.count_nonzero(counts[:, k])),
@@ -99,25 +120,6 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     )
 
 
-def label_of(fact: str, stratum: int) -> str:
-    """Return the name of a stratum: its value, or its first and last, or from where on it is.
-
-    >>> [label_of("nth_review", k) for k in (0, 3, 7)], label_of("p", 1), label_of("size", 0)
-    (['2', '5-6', '25+'], '0.5-0.7', '<1,000')
-    """
-    low, *above = FACTS[fact][1][stratum : stratum + 2]
-    if name := _NAMES.get((fact, int(low))):
-        return name
-    if not above:
-        return f"≥{low:g}" if fact == "p" else f"{low:,}+"
-    (high,) = above
-    if stratum == 0 and (fact == "p" or high > low + 1):
-        return f"<{high:,}"
-    if fact == "p":
-        return f"{low:g}-{high:g}"
-    return f"{low:,}" if high == low + 1 else f"{low:,}-{high - 1:,}"
-
-
 def _sums(
     predictions: Mapping[int, Predictions], baseline: int, metric: str, *, by_card: bool
 ) -> list[tuple[FloatArray, FloatArray, IntArray]]:
@@ -134,7 +136,9 @@ def _sums(
     for fact, (_, edges) in FACTS.items():
         values = np.full(len(reviews), len(reviews)) if fact == "size" else getattr(reviews, fact)
         known = slice(None if values is not None else 0)  # no review if the fact was not saved
-        place = 0 if values is None else np.searchsorted(np.array(edges), values, side="right") - 1
+        place = (
+            0 if values is None else np.searchsorted([*edges.values()], values, side="right") - 1
+        )
         shape = int(cluster.max()) + 1, len(edges)
         cell = (cluster * len(edges) + np.clip(place, 0, len(edges) - 1))[known]
         counts, *of_runs = (
