@@ -5,7 +5,6 @@ import re
 from dataclasses import asdict, replace
 from functools import cache
 from itertools import count
-from shutil import copytree
 from types import SimpleNamespace
 
 import numpy as np
@@ -147,21 +146,21 @@ def runs_in_words(make_run):
     """Make the runs of a line of a transcript, ``LABEL KEY=VALUE … | LABEL … | KEY=VALUE …``.
 
     Returned are their folders, and the values of the part without a label. Beside what `make_run`
-    takes, runs may have a copy, scores of their own, and files that are cut off.
+    takes, runs may have scores of their own, no predictions, and files that are cut off.
     """
     lines = count()
 
-    def run(label, *, scores=None, lacks=(), predictions=True, spoiled="", cut="", **options):
+    def run(label, *, scores=None, predictions=True, spoiled="", cut="", **options):
         rows = {int(user): slice(*part) for user, part in options.pop("rows", {}).items()}
         made = make_run(label, rows=rows, **options)
-        if scores or lacks:
-            file = made / "scores.parquet"
-            pd.read_parquet(file).assign(**scores or {}).drop(columns=[*lacks]).to_parquet(file)
+        for file, change in (
+            ("scores.parquet", scores and (lambda table: table.assign(**scores))),
+            ("predictions.parquet", SPOILED.get(spoiled)),
+        ):
+            if change:
+                change(pd.read_parquet(made / file)).to_parquet(made / file)
         if not predictions:
             (made / "predictions.parquet").unlink()
-        if spoiled:
-            file = made / "predictions.parquet"
-            SPOILED[spoiled](pd.read_parquet(file)).to_parquet(file)
         if cut:
             os.truncate(made / cut, (made / cut).stat().st_size - 20)
         return made
@@ -171,12 +170,10 @@ def runs_in_words(make_run):
         for part in filter(None, " ".join(words).split(" | ")):
             if re.match(r"\w+=", part):
                 further = values_in(part.split())
-                continue
-            label, *given = part.split()
-            options = {"folder": f"{len(folders)}_{label}", **values_in(given)}
-            copy, folder = options.pop("copy", None), options.pop("folder")
-            folders.append(run(label, folder=f"{line}/{folder}", **options))
-            folders += [copytree(folders[-1], folders[-1].with_name(copy))] if copy else []
+            else:
+                label, *given = part.split()
+                place = f"{line}/{len(folders)}_{label}"
+                folders.append(run(label, folder=place, **values_in(given)))
         return folders, further
 
     return made

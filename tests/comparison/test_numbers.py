@@ -87,6 +87,8 @@ def test_every_number_of_the_frame_is_what_its_name_says(random):
     assert not {"dan", "eve"} & {*frame.leader}  # one has failed fits, and one knows the truth
     for _, board in frame.groupby(["weighting", "when"], sort=False):
         assert all(a <= b for a, b in pairwise(random.sign * board["mean"]))
+    for _, board in frame.groupby(["weighting", "leader"], sort=False):
+        assert board.place.tolist() == [*range(1, len(board) + 1)]
     for row in frame.itertuples():
         run = RUNS.index(row.run)
         assert row.mean == pytest.approx(random.mean(run, row.weighting))
@@ -148,6 +150,7 @@ def test_every_number_printed_is_one_of_the_frame(random):
     for _, row in rows.iterrows():
         (line,) = [line for line in lines if re.match(rf"{row.run}( [§†]+)?  ", line)]
         assert verdict(row) in line
+        assert line.endswith("*") == (row[f"{BIAS}_lo"] > 0 or row[f"{BIAS}_hi"] < 0)
         assert len(line) <= 80
     table = list(csv.DictReader(io.StringIO(csv_text(random.standings))))
     for written, (_, row) in zip(table, frame.iterrows(), strict=True):

@@ -87,24 +87,21 @@ def test_paths_without_runs_are_refused_together_and_a_run_that_is_there_twice(m
         with_own_names(2 * [read_entry(folder)])
 
 
-def test_published_runs_differ_by_the_number_of_reviews(make_run):
-    run = read_entry(make_run("own"))
-    other = {"rows": dict.fromkeys(run.rows, ""), "reviews": {**run.reviews, 3: 17}}
-    published = [replace(run, name=name, **other) for name in "xyz"]
-    for runs, yardsticks in (([run], published), ([run, *published], [])):
-        with pytest.raises(ConfigError, match=r"x scored other .* user 3: 17 and 120 .* by number"):
-            pair(runs, yardsticks)
-
-
-def test_runs_of_as_many_other_reviews_differ_also_beside_published_scores(make_run):
+def test_published_scores_differ_by_number_and_runs_beside_them_by_digest_too(make_run):
     one, other = (
         read_entry(make_run(n, rows={4: slice(k, 100 + k)})) for n, k in (("a", 0), ("b", 9))
     )
     published = replace(one, name="x", rows=dict.fromkeys(one.rows, ""), run=None)
-    for runs, yardsticks in (([one, other], [published]), ([published, one, other], [])):
-        with pytest.raises(
-            ConfigError, match=r"b scored other .* 100 and 100 of user 4, by digest"
-        ):
+    fewer = replace(published, reviews={**one.reviews, 3: 17})
+    number = "x scored other reviews than a of user 3: 17 and 120 of user 3, by number"
+    digest = "b scored other reviews than a of user 4: 100 and 100 of user 4, by digest"
+    for runs, yardsticks, said in (
+        ([one], [fewer], number),
+        ([fewer, one], [], number),
+        ([one, other], [published], digest),
+        ([published, one, other], [], digest),
+    ):
+        with pytest.raises(ConfigError, match=said):
             pair(runs, yardsticks)
     assert pair([one], [published]).users == tuple(one.rows)
 
