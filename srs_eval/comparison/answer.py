@@ -59,7 +59,7 @@ def headline(standings: Standings) -> tuple[str, str]:
 def _answer(standings: Standings, leader: Entry) -> tuple[str, str]:
     """Return the answer of a leader and those compared with it, and what it leaves open."""
     rows, base = standings.rows, standings.runs[standings.baseline]
-    name, best = leader.name, rows.loc[leader.name]
+    name, best = leader.name, rows[rows.run == leader.name].iloc[0]
     score = f"{words(standings.metric)} {best['mean']:.4f}"
     if leader.rank:
         return f"{name} has the best {score}, but no model here may lead.", ""
@@ -139,8 +139,8 @@ def table(standings: Standings, *, most: int = 999) -> Table:
     else:
         columns["99 % interval"] = [interval(rows.lo.iloc[0], rows.hi.iloc[0])]
     if name := standings.bias:
-        ends = rows[[name, f"{name}_lo", f"{name}_hi"]].to_numpy()
-        columns[_at(name)] = [_points(*each) for each in ends]
+        biases = rows[[name, f"{name}_lo", f"{name}_hi"]].to_numpy().tolist()
+        columns[_at(name)] = [_points(mean, lo, hi) for mean, lo, hi in biases]
     left = {"model", "when", "99 % interval", "verdict"}
     align = "".join("l" if name in left else "r" for name in columns)
     return Table([*columns], [*zip(*columns.values(), strict=True)], align)

@@ -116,4 +116,5 @@ def as_json(standings: Standings) -> dict[str, Any]:
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame, with None for what is missing."""
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+    records: Any = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return list(records)

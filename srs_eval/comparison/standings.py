@@ -204,11 +204,11 @@ class Standings:
             whole = scores[_complete(scores)]
             if name != self.metric and len(whole) and not np.isnan(scores).all():
                 columns[name] = whole.mean(axis=0)
-        if (name := self.bias) is not None:
-            means = [mean_of(run, name, self.paired.users) for run in self.runs]
-            columns |= {name: np.array([mean.mean_users for mean in means])}
+        if (bias := self.bias) is not None:
+            means = [mean_of(run, bias, self.paired.users) for run in self.runs]
+            columns |= {bias: np.array([mean.mean_users for mean in means])}
             for part, key in (("lo", "lo"), ("hi", "hi"), ("users", "n_users")):
-                columns[f"{name}_{part}"] = np.array([getattr(mean, key) for mean in means])
+                columns[f"{bias}_{part}"] = np.array([getattr(mean, key) for mean in means])
         return pd.DataFrame(columns, range(len(self.runs)))
 
     def _interval(self, model: int, weights: FloatArray) -> tuple[float, float]:

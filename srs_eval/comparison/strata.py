@@ -132,7 +132,7 @@ def _sums(
     before = losses(reviews, metric)
     gaps = [losses(each, metric) - before for each in predictions.values()]
     cluster = np.unique(reviews.card if by_card else reviews.user, return_inverse=True)[1]
-    sums = []
+    sums: list[tuple[FloatArray, FloatArray, IntArray]] = []
     for fact, (_, edges) in FACTS.items():
         values = np.full(len(reviews), len(reviews)) if fact == "size" else getattr(reviews, fact)
         known = slice(None if values is not None else 0)  # no review if the fact was not saved
