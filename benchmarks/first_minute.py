@@ -13,7 +13,7 @@ import tempfile
 from contextlib import chdir
 
 from benchmark import benchmark, table
-from cohort import Cost, cost_of
+from measure import Cost, cost_of
 
 _SMALL = ("algo=avg", "panel=quick", "tracking=none", "figures=false", "data.max_reviews=130")
 COMMANDS = {

@@ -20,10 +20,11 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.collection.intervals import answered_on_time
 from srs_eval.data.reviews import FloatArray, Reviews
+from srs_eval.data.schema import reviews_from_columns
 from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.objective import LogCoordinates, sample
 from srs_eval.errors import FitSkipped
-from srs_eval.fitting import DRAWS, LEVEL, ranges
+from srs_eval.fitting import DRAWS, LEVEL, next_intervals, ranges
 from srs_eval.protocol.split import used_rows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
@@ -39,14 +40,8 @@ def drawn(rng: np.random.Generator) -> FloatArray:
     algorithm = Fsrs6()
     space = algorithm.space(EQUATIONS)
     # Such a population is what draws around a fit are spread as, where nothing was learned.
-    population = 2 * algorithm.penalty(space, 10**9, whole_days=True)
-    covariance = np.linalg.inv(population)
+    covariance = np.linalg.inv(2 * algorithm.penalty(space, 10**9, whole_days=True))
     return sample(LogCoordinates(4), space, PUBLISHED, covariance, rng, 1)[0]
-
-
-def interval(w: FloatArray, stability: FloatArray, retention: float) -> FloatArray:
-    """Return the days until recall is `retention`, by the power law of FSRS-6."""
-    return stability * (retention ** (-1 / w[20]) - 1) / (0.9 ** (-1 / w[20]) - 1)
 
 
 def simulated(w: FloatArray, reviews: int, rng: np.random.Generator) -> Reviews:
@@ -57,8 +52,9 @@ def simulated(w: FloatArray, reviews: int, rng: np.random.Generator) -> Reviews:
     rows = [(card, day, rating, np.full(cards, -1))]
     state = EQUATIONS.init(MATHS, w, rating)
     while len(card):
+        # Recall is 90 % after the stability.
         jitter = np.exp(0.25 * rng.standard_normal(len(card)))
-        gap = np.maximum(1, np.rint(interval(w, state[0], RETENTION) * jitter)).astype(np.int64)
+        gap = np.maximum(1, np.rint(state[0] * jitter)).astype(np.int64)
         kept = day + gap < days
         card, day, gap = card[kept], (day + gap)[kept], gap[kept]
         state = tuple(each[kept] for each in state)
@@ -67,18 +63,11 @@ def simulated(w: FloatArray, reviews: int, rng: np.random.Generator) -> Reviews:
         rating = np.where(rng.random(len(card)) < p, passed, 1)
         rows.append((card, day, rating, gap))
         state = EQUATIONS.step(MATHS, w, state, gap, rating, p)
-    columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
-    order = np.argsort(columns[1], kind="stable")
-    card, day, rating, elapsed = (column[order] for column in columns)
-    return Reviews(
-        user=1,
-        card=card,
-        day=day,
-        rating=rating,
-        elapsed_days=elapsed,
-        elapsed=np.maximum(elapsed, 0).astype(np.float64),
-        row=np.arange(len(card)),
-    )
+    names = ("card", "day", "rating", "elapsed_days")
+    columns = dict(zip(names, map(np.concatenate, zip(*rows, strict=True)), strict=True))
+    order = np.argsort(columns["day"], kind="stable")
+    log = {name: column[order] for name, column in columns.items()}
+    return reviews_from_columns(user=1, source="simulated", **log)
 
 
 def covered(kind: str, reviews: int, seed: int) -> tuple[FloatArray, FloatArray, int]:
@@ -93,17 +82,8 @@ def covered(kind: str, reviews: int, seed: int) -> tuple[FloatArray, FloatArray,
     model = algorithm.fit(task.reviews, rows, rng)
     true = RecurrentModel(EQUATIONS, tuple(w.tolist()))
     asked, ends = answered_on_time(true, HISTORIES, RETENTION)
-    answers = np.setdiff1d(np.arange(len(asked)), ends)
-    last = [answers[asked.card[answers] == card][-1] for card in range(len(HISTORIES))]
-
-    def days(each: RecurrentModel) -> FloatArray:
-        stability = each.states(asked)["stability"][last]
-        return interval(np.array(each.parameters), stability, RETENTION)
-
-    truth, found, *draws = (
-        days(each)
-        for each in (true, model, *algorithm.sample(task.reviews, rows, model, rng, DRAWS))
-    )
+    models = (true, model, *algorithm.sample(task.reviews, rows, model, rng, DRAWS))
+    truth, found, *draws = (next_intervals(each, asked, ends, RETENTION) for each in models)
     lo, hi = ranges(found, draws, LEVEL)
     return (lo <= truth) & (truth <= hi), np.log(hi / lo), len(rows)
 

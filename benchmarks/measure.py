@@ -1,108 +1,81 @@
-"""What a piece of work costs: CPU time, wall time, and memory of a process of its own."""
+"""What work, a process or a command costs: CPU time, wall time, and memory."""
 
 from __future__ import annotations
 
+import json
 import os
-import resource
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any
 
-Result = TypeVar("Result")
-
-_STATUS = Path("/proc/self/status")
-# One thread each, so that CPU time counts work and not waiting; and no progress bars.
-_QUIET_AND_ALONE = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-    "RAYON_NUM_THREADS": "1",
-    "TQDM_DISABLE": "1",
-}
+# Processes started from here have one thread each, so that CPU time counts work and not waiting.
+for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON"):
+    os.environ[f"{_name}_NUM_THREADS"] = "1"
+os.environ["TQDM_DISABLE"] = "1"
 
 
 @dataclass(frozen=True, slots=True)
-class Clocked(Generic[Result]):
-    """A result, and the seconds it took."""
+class Cost:
+    """Seconds, and the most memory that the process ever held, libraries included."""
 
-    result: Result
     cpu: float
     wall: float
+    peak_bytes: int = 0
+    result: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Measured(Generic[Result]):
-    """A result, the seconds it took, and the most memory its process ever held.
-
-    The memory is that of the whole process: interpreter, libraries and arguments included.
-    """
-
-    result: Result
-    cpu: float
-    wall: float
-    peak_bytes: int
-
-
-def clocked(work: Callable[[], Result], repeats: int = 1) -> Clocked[Result]:
+def clocked(work: Callable[[], Any], repeats: int = 1) -> Cost:
     """Do the work so many times in this process; return the time that took the least CPU."""
-    done = [_once(work) for _ in range(repeats)]
-    return min(done, key=lambda clock: clock.cpu)
+    costs = []
+    for _ in range(repeats):
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = work()
+        costs.append(Cost(time.process_time() - cpu, time.perf_counter() - wall, 0, result))
+    return min(costs, key=lambda cost: cost.cpu)
 
 
-def in_process(function: Callable[..., Result], *args: object) -> Measured[Result]:
-    """Call a function in a new process that runs nothing else.
+def in_process(function: Callable[..., Any], *args: object) -> Cost:
+    """Call a function in a new process that runs nothing else, not a copy of this one.
 
-    The process is started afresh (no copy of this one), and libraries that ask the usual
-    environment variables run one thread. Loading what the function stands in is not timed.
-
-    Parameters
-    ----------
-    function, *args
-        Found by their module or sent by pickle; the result comes back the same way.
+    The time is that of the call, or what the function clocked itself. On Linux alone.
     """
-    alone = get_context("spawn")
-    with _environment(_QUIET_AND_ALONE), ProcessPoolExecutor(1, mp_context=alone) as pool:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_measured, function, args).result()
 
 
-def _once(work: Callable[[], Result]) -> Clocked[Result]:
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return Clocked(result, time.process_time() - cpu, time.perf_counter() - wall)
+def _measured(function: Callable[..., Any], args: tuple[object, ...]) -> Cost:
+    cost = clocked(lambda: function(*args))
+    # ru_maxrss of a new process starts from what its parent held.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    [peak] = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    own = cost.result if isinstance(cost.result, Cost) else cost
+    return replace(own, peak_bytes=int(peak) * 1024)
 
 
-def _measured(function: Callable[..., Result], args: tuple[object, ...]) -> Measured[Result]:
-    clock = _once(lambda: function(*args))
-    return Measured(clock.result, clock.cpu, clock.wall, _peak_bytes())
+# The parent of the command is one that holds next to nothing, for its peak is where that of the
+# command starts.
+_MEASURE = """
+import json, os, sys, time
+began = time.perf_counter()
+silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=silent)
+_, status, used = os.wait4(process, 0)
+seconds = used.ru_utime + used.ru_stime, time.perf_counter() - began
+print(json.dumps([os.waitstatus_to_exitcode(status), *seconds, used.ru_maxrss]))
+"""
 
 
-def _peak_bytes() -> int:
-    """Most memory this process ever had resident."""
-    if _STATUS.exists():
-        # On Linux ru_maxrss of a new process starts from what its parent held.
-        [line] = [line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM:")]
-        return int(line.split()[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-@contextmanager
-def _environment(changed: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for processes that are started meanwhile."""
-    before = {name: os.environ.get(name) for name in changed}
-    os.environ.update(changed)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def cost_of(words: Sequence[str]) -> Cost:
+    """Run ``python -m srs_eval`` in a process of its own, and wait for it to end well."""
+    command = [sys.executable, "-I", "-c", _MEASURE, sys.executable, "-m", "srs_eval", *words]
+    measured = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    status, cpu, wall, peak = json.loads(measured.stdout)
+    if status:
+        raise RuntimeError(f"{' '.join(words)} ended with status {status}")
+    return Cost(cpu, wall, peak * 1024)

@@ -10,7 +10,7 @@ against its published parameters, on the next 200. `sm2`: published FSRS-5 again
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -47,7 +47,7 @@ class First:
         if len(rows) < self.count + FEWEST:
             raise FitSkipped(f"user {reviews.user}: {len(rows)} reviews")
         fold = Fold(0, train=rows[: self.count], test=rows[self.count : self.count + MOST])
-        return Task(task.reviews, (fold,), task.nth_review, task.lapses, task.log_row)
+        return replace(task, folds=(fold,))
 
 
 def fitted(logs: Sequence[Path]) -> Iterator[tuple[int, np.ndarray]]:
@@ -55,13 +55,9 @@ def fitted(logs: Sequence[Path]) -> Iterator[tuple[int, np.ndarray]]:
     for row in FITTED:
         pairs = []
         for path in logs:
-            loss = [
-                se.evaluate(
-                    "fsrs6", path, protocol=First(row.reviews), fit=fit, progress=False
-                ).scores["log_loss"]
-                for fit in ("default", "newton")
-            ]
-            pairs.append(pd.concat(loss, axis=1).dropna())
+            options = {"protocol": First(row.reviews), "progress": False}
+            runs = [se.evaluate("fsrs6", path, fit=fit, **options) for fit in ("default", "newton")]
+            pairs.append(pd.concat([run.scores["log_loss"] for run in runs], axis=1).dropna())
         yield row.reviews, pd.concat(pairs).to_numpy()
 
 

@@ -12,76 +12,95 @@ in the memory. What takes milliseconds is repeated, and the least is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from benchmark import Words, benchmark, table
-from measure import Measured, clocked, in_process
-from workloads import JOSH, Workload, standard_workloads
+from measure import Cost, clocked, in_process
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs_rs import training_items
 from srs_eval.algorithms.recurrent.model import RecurrentModel
+from srs_eval.data.reviews import IntArray, Reviews
+from srs_eval.data.schema import reviews_from_columns
+from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.metrics.tally import log_losses
+from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
+JOSH = Path(__file__).parents[2] / "shared/data/py-fsrs-josh/revlogs_benchmark_schema.csv"
 OURS = "srs_eval, fit=newton"
-_DECIMALS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class PeerFit:
-    """One fit of FSRS-6.
+class Workload:
+    """The last fold of one user under the public protocol, same-day reviews included."""
 
-    Attributes
-    ----------
-    parameters : tuple of 21 floats
-    cpu_seconds, wall_seconds : float
-        Of training.
-    preparing_seconds : float
-        CPU time of turning reviews into what the package takes, not part of the others.
-    """
+    name: str
+    reviews: Reviews
+    train: IntArray  # Row numbers into `reviews`
+    test: IntArray
+    nth_review: IntArray  # 1 + reviews of the card on later days, up to and including each
 
-    parameters: tuple[float, ...]
-    cpu_seconds: float
-    wall_seconds: float
-    preparing_seconds: float
+    @classmethod
+    def of(cls, name: str, reviews: Reviews) -> Workload:
+        """Split a log, and take its last fold."""
+        task = SrsBenchmark()(reviews, same_day=True)
+        fold = task.folds[-1]
+        return cls(name, task.reviews, fold.train, fold.test, task.nth_review)
 
 
-def ours(workload: Workload, *, fit: str = "newton", repeats: int = 10) -> PeerFit:
+def standard_workloads(log: Path = JOSH) -> Iterator[Workload]:
+    """Yield the workload of a real log, if it is there, and of simulated ones."""
+    if log.exists():
+        columns = pd.read_csv(log).rename(columns={"card_id": "card", "day_offset": "day"})
+        known = columns[["card", "rating", "day", "elapsed_days"]].to_dict("series")
+        reviews = reviews_from_columns(user=log.stem, source=log.name, **known)
+        yield Workload.of("josh" if log == JOSH else log.stem, reviews)
+    for size in (10_000, 30_000, 100_000):
+        yield synthetic_workload(size)
+
+
+def synthetic_workload(size: int) -> Workload:
+    """Make the workload of the first simulated user who fills a log of so many reviews."""
+    source = SyntheticUsers(users=1000, seed=2026, size_scale=1.0, max_reviews=size)
+    logs = map(source.read, source.users())
+    full = next(reviews for reviews in logs if len(reviews) == size)
+    return Workload.of(f"synthetic {size // 1000}k", full)
+
+
+def fitted(fit: Cost, preparing: float = 0.0) -> Cost:
+    """Cost of training; its result is parameters, rounded as users do, and seconds of preparing."""
+    parameters: Sequence[float] = getattr(fit.result, "parameters", fit.result)
+    return replace(fit, result=(np.round(np.asarray(parameters, float), 4), preparing))
+
+
+def ours(workload: Workload, fit: str = "newton", repeats: int = 10) -> Cost:
     """Train with our own engine, weighing recent reviews as fsrs-rs does."""
     algorithm = Fsrs6(fit=fit, recency="mild")
     reviews, rows = workload.reviews.take(np.arange(workload.train[-1] + 1)), workload.train
     rng = np.random.default_rng(0)
     algorithm.fit(reviews, rows, rng)  # compiles
-    done = clocked(lambda: algorithm.fit(reviews, rows, rng), repeats)
-    return PeerFit(rounded(done.result.parameters), done.cpu, done.wall, 0.0)
+    return fitted(clocked(lambda: algorithm.fit(reviews, rows, rng), repeats))
 
 
-def ours_as_published(workload: Workload) -> PeerFit:
-    """Train with our own engine as the public benchmark does, batch for batch."""
-    return ours(workload, fit="reference", repeats=3)
-
-
-def fsrs_rs(workload: Workload, *, card_ids: bool = False, repeats: int = 5) -> PeerFit:
-    """Train with fsrs-rs-python; the least of so many times, as a fit takes milliseconds."""
+def fsrs_rs(workload: Workload, *, by_card: bool = False) -> Cost:
+    """Train with fsrs-rs-python, which may be told which reviews are of one card."""
     import fsrs_rs_python
 
     reviews, rows = workload.reviews, workload.train
-    prepared = clocked(lambda: training_items(fsrs_rs_python, reviews, rows), repeats)
-    cards = pd.factorize(reviews.card[rows])[0].tolist() if card_ids else None
+    prepared = clocked(lambda: training_items(fsrs_rs_python, reviews, rows), 5)
+    cards = pd.factorize(reviews.card[rows])[0].tolist() if by_card else None
     optimiser = fsrs_rs_python.FSRS(parameters=[])
-    fit = clocked(lambda: optimiser.benchmark(prepared.result, card_ids=cards), repeats)
-    return PeerFit(rounded(fit.result), fit.cpu, fit.wall, prepared.cpu)
+    fit = clocked(lambda: optimiser.benchmark(prepared.result, card_ids=cards), 5)
+    return fitted(fit, prepared.cpu)
 
 
-def fsrs_rs_by_card(workload: Workload) -> PeerFit:
-    """Train with fsrs-rs-python, which is told which reviews are of one card."""
-    return fsrs_rs(workload, card_ids=True)
-
-
-def fsrs_optimizer(workload: Workload) -> PeerFit:
+def fsrs_optimizer(workload: Workload) -> Cost:
     """Train with fsrs-optimizer, in the steps and with the options of its own command."""
     import torch
     from fsrs_optimizer import Optimizer
@@ -96,124 +115,53 @@ def fsrs_optimizer(workload: Workload) -> PeerFit:
         optimizer.train(verbose=False, recency_weight=True)
         return list(optimizer.w)
 
-    fit = clocked(train)
-    return PeerFit(rounded(fit.result), fit.cpu, fit.wall, prepared.cpu)
+    return fitted(clocked(train), prepared.cpu)
 
 
-def torch_loop(workload: Workload) -> PeerFit:
-    """Train with a plain PyTorch loop: batches of 512 reviews, each a padded sequence."""
-    import torch
-    from padded_loop import batches, train
-
-    torch.set_num_threads(1)
-    prepared = clocked(lambda: batches(workload))
-    fit = clocked(lambda: train(prepared.result))
-    return PeerFit(rounded(fit.result), fit.cpu, fit.wall, prepared.cpu)
-
-
-PEERS: dict[str, Callable[[Workload], PeerFit]] = {
+PEERS: dict[str, Callable[[Workload], Cost]] = {
     OURS: ours,
-    "srs_eval, fit=reference": ours_as_published,
+    "srs_eval, fit=reference": partial(ours, fit="reference", repeats=3),
     "fsrs-rs": fsrs_rs,
-    "fsrs-rs, card_ids": fsrs_rs_by_card,
+    "fsrs-rs, card_ids": partial(fsrs_rs, by_card=True),
     "fsrs-optimizer": fsrs_optimizer,
-    "PyTorch loop": torch_loop,
 }
-
-
-def rounded(parameters: Iterable[float]) -> tuple[float, ...]:
-    """Round as the packages' users do."""
-    return tuple(np.round(np.asarray(parameters, np.float64), _DECIMALS).tolist())
 
 
 def optimizer_frame(workload: Workload) -> pd.DataFrame:
     """Write the training reviews as fsrs-optimizer reads them: histories as texts."""
     reviews, rows = workload.reviews, workload.train
-    wanted = np.zeros(len(reviews), np.bool_)
-    wanted[rows] = True
-    seen = int(rows[-1]) + 1
-    days = np.maximum(reviews.elapsed_days, 0)
-    columns = (reviews.card, days, reviews.rating, wanted)
-    before: dict[int, tuple[str, str]] = {}
-    histories = []
-    for card, elapsed, rating, trained in zip(
-        *(column[:seen].tolist() for column in columns), strict=True
-    ):
-        if trained:
-            histories.append(before[card])
-        times, ratings = before.get(card, ("", ""))
-        comma = "," if ratings else ""
-        before[card] = (f"{times}{comma}{elapsed}", f"{ratings}{comma}{rating}")
-    frame = pd.DataFrame(histories, columns=["t_history", "r_history"])
-    return frame.assign(
-        card_id=reviews.card[rows],
-        review_time=rows,
-        i=workload.nth_review[rows],
-        delta_t=days[rows],
-        y=reviews.recalled[rows].astype(np.int64),
-    )
+    log = pd.DataFrame({"card_id": reviews.card, "delta_t": np.maximum(reviews.elapsed_days, 0)})
+    log = log.assign(rating=reviews.rating, y=reviews.recalled * 1, i=workload.nth_review)
+    log["review_time"] = np.arange(len(log))
+    for name, of in (("t_history", "delta_t"), ("r_history", "rating")):
+        texts = log[of].astype(str).groupby(log["card_id"])
+        log[name] = texts.transform(lambda each: [*accumulate(each, "{},{}".format)])
+        log[name] = log.groupby("card_id")[name].shift()
+    return log.iloc[rows].reset_index(drop=True)
 
 
-def log_loss(workload: Workload, parameters: tuple[float, ...]) -> float:
+def log_loss(workload: Workload, parameters: np.ndarray) -> float:
     """Log loss of the fold's test reviews: whether anything was learned at all."""
-    model = RecurrentModel(Fsrs6Equations(), parameters)
+    model = RecurrentModel(Fsrs6Equations(), tuple(parameters.tolist()))
     p = model.predict(workload.reviews, workload.test)
-    recalled = workload.reviews.recalled[workload.test]
-    return float(-np.mean(np.log(np.where(recalled, p, 1 - p))))
-
-
-def loaded(workload: Workload) -> int:
-    """Do nothing but hold the data, to tell how much memory that takes."""
-    return len(workload.train)
-
-
-def line(
-    workload: Workload, name: str, done: Measured[PeerFit], against: PeerFit | None
-) -> tuple[object, ...]:
-    """Format the measurements of one peer and workload as a row of the table."""
-    fit = done.result
-    times = times_all = ""
-    if against is not None:
-        times = f"{fit.cpu_seconds / against.cpu_seconds:,.1f}"
-        preparing = fit.cpu_seconds + fit.preparing_seconds
-        times_all = f"{preparing / (against.cpu_seconds + against.preparing_seconds):,.1f}"
-    return (
-        workload.name,
-        len(workload.train),
-        name,
-        f"{1000 * fit.cpu_seconds:,.1f}",
-        f"{1000 * fit.wall_seconds:,.1f}",
-        f"{1000 * fit.preparing_seconds:,.1f}",
-        times,
-        times_all,
-        round(done.peak_bytes / 2**20),
-        f"{log_loss(workload, fit.parameters):.4f}",
-    )
-
-
-COLUMNS = (
-    *("data", "training reviews", "trained by"),
-    *("CPU ms", "wall ms", "preparing ms", "times ours", "with preparing"),
-    *("peak MiB", "test log loss"),
-)
+    return float(log_losses(p, workload.reviews.recalled[workload.test]).mean())
 
 
 @benchmark("peers")
-def main(log: Path = JOSH, peers: Words = tuple(PEERS), only: Words = ()) -> str:
-    """Measure some peers on a user's log, a CSV, and on simulated ones, or `only` some of these."""
-    if not log.exists():
-        print(f"left out, as it is not here: {log.name}\n")
-    lines: list[tuple[object, ...]] = []
+def main(log: Path = JOSH, peers: Words = tuple(PEERS)) -> str:
+    """Measure some peers on a user's log, a CSV, and on simulated ones."""
+    rows: list[tuple[object, ...]] = []
     for workload in standard_workloads(log):
-        if only and workload.name not in only:
-            continue
-        held = in_process(loaded, workload).peak_bytes / 2**20
-        nothing = (workload.name, len(workload.train), "(nothing)", *("",) * 5, round(held), "")
-        lines.append(nothing)
-        own: PeerFit | None = None
+        about, own = (workload.name, len(workload.train)), 0.0
         for name in peers:
-            done = in_process(PEERS[name], workload)
-            own = done.result if name == OURS else own
-            lines.append(line(workload, name, done, own))
-            print(*lines[-1], flush=True)
-    return table(COLUMNS, lines)
+            fit = in_process(PEERS[name], workload)
+            parameters, preparing = fit.result
+            own = fit.cpu if name == OURS else own
+            seconds = (fit.cpu, fit.wall, preparing)
+            times = [f"{cpu / own:,.1f}" if own else "" for cpu in (fit.cpu, fit.cpu + preparing)]
+            loss = f"{log_loss(workload, parameters):.4f}"
+            cells = [f"{1000 * each:,.1f}" for each in seconds]
+            rows.append((*about, name, *cells, *times, fit.peak_bytes >> 20, loss))
+            print(*rows[-1], flush=True)
+    headers = ["data", "training reviews", "trained by", "CPU ms", "wall ms", "preparing ms"]
+    return table([*headers, "times ours", "with preparing", "peak MiB", "test log loss"], rows)

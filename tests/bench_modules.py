@@ -2,12 +2,20 @@
 
 import numpy as np
 import torch
-from padded_loop import TorchMaths
 from torch import nn
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
 from srs_eval.algorithms.schedulers.sm2 import Sm2TrainableEquations
+
+
+class TorchMaths:
+    """The mathematics namespace of `srs_eval.engine.equations`, on tensors."""
+
+    def __getattr__(self, name):
+        """Return a function of `torch` that takes numbers, too."""
+        function = getattr(torch, {"rint": "round"}.get(name, name))
+        return lambda *values: function(*map(torch.as_tensor, values))
 
 
 class Base(nn.Module):
