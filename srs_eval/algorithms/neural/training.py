@@ -1,8 +1,8 @@
 """Networks trained on one user's reviews, from drawn weights or those learned from other users.
 
 Training is deterministic and leaves no trace in the process. PyTorch's own optimisers load its
-compiler when the first of them is made, which takes longer than training the network of one user:
-the function behind them does not.
+compiler when the first of them is made, which takes longer than training the network of one user;
+AdamW is a few lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 from torch import Tensor
-from torch.optim.adamw import adamw
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned
 from srs_eval.algorithms.neural.network import (
@@ -227,10 +226,8 @@ def epochs(
 ) -> Iterator[float]:
     """Train a network in place, by one step of AdamW per batch.
 
-    Kingma & Ba (2015), https://doi.org/10.48550/arXiv.1412.6980; Loshchilov & Hutter (2019),
-    https://doi.org/10.48550/arXiv.1711.05101. Batches are used in an order drawn anew for each
-    epoch. After each, yield the sum of its losses, each taken just before its step; NaN or infinity
-    is the last.
+    Batches are used in an order drawn anew for each epoch. After each, yield the sum of its losses,
+    each taken just before its step; NaN or infinity is the last.
 
     Each epoch is on one thread, with a seed of its own for dropout: PyTorch's global generators are
     given back after it, so that what is done between two epochs changes nothing in the training,
@@ -241,8 +238,7 @@ def epochs(
     batches = training_batches(network, scaling, histories, dealt, weight)
     parameters = [*network.parameters()]
     centre = [parameter.detach().clone() for parameter in parameters]
-    means, squares = ([torch.zeros_like(each) for each in parameters] for _ in range(2))
-    counts = [torch.tensor(0.0) for _ in parameters]
+    adam = AdamW(parameters, recipe)
     network.train()
     for epoch in range(recipe.epochs if batches else 1):
         total = 0.0
@@ -257,24 +253,8 @@ def epochs(
                     loss = loss + torch.stack(moved).sum() * recipe.prox
                 # A parameter that no review of the batch needs has a gradient of 0, not none.
                 gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)
-                with torch.no_grad():
-                    adamw(
-                        parameters,
-                        shortened(gradients, recipe.clip),
-                        means,
-                        squares,
-                        [],
-                        counts,
-                        foreach=False,
-                        amsgrad=False,
-                        beta1=recipe.betas[0],
-                        beta2=recipe.betas[1],
-                        lr=recipe.pace(step / (recipe.epochs * len(batches))),
-                        weight_decay=recipe.weight_decay,
-                        eps=_EPSILON,
-                        maximize=False,
-                    )
-                    network.clip()
+                adam.step(gradients, recipe.pace(step / (recipe.epochs * len(batches))))
+                network.clip()
                 total += float(loss.detach())
                 if not math.isfinite(total):
                     break
@@ -283,12 +263,33 @@ def epochs(
             return
 
 
-def shortened(gradients: Sequence[Tensor], longest: float) -> list[Tensor]:
-    """Shorten a gradient that is too long."""
-    if longest == math.inf:
-        return list(gradients)
-    length = float(
-        torch.stack([(gradient * gradient).sum() for gradient in gradients]).sum().sqrt()
-    )
-    share = min(1.0, longest / max(length, _EPSILON))
-    return [gradient * share for gradient in gradients]
+class AdamW:
+    """The optimiser of Kingma & Ba (2015), with the weight decay of Loshchilov & Hutter (2019).
+
+    It changes the parameters in place. Betas, weight decay and the longest gradient are those of
+    the recipe. See https://doi.org/10.48550/arXiv.1412.6980 and
+    https://doi.org/10.48550/arXiv.1711.05101.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor], recipe: Recipe) -> None:
+        self._parameters, self._recipe, self._steps = parameters, recipe, 0
+        self._mean, self._square = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
+
+    @torch.no_grad()
+    def step(self, gradients: Sequence[Tensor], learning_rate: float) -> None:
+        """Move each parameter by about `learning_rate` against its gradient."""
+        first, second = self._recipe.betas
+        self._steps += 1
+        pace = learning_rate / (1 - first**self._steps)
+        spread = math.sqrt(1 - second**self._steps)
+        decay = 1 - learning_rate * self._recipe.weight_decay
+        if self._recipe.clip < math.inf:
+            length = float(torch.stack([(g * g).sum() for g in gradients]).sum().sqrt())
+            share = min(1.0, self._recipe.clip / max(length, _EPSILON))
+            gradients = [gradient * share for gradient in gradients]
+        for parameter, gradient, mean, square in zip(
+            self._parameters, gradients, self._mean, self._square, strict=True
+        ):
+            mean.lerp_(gradient, 1 - first)
+            square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+            parameter.mul_(decay).sub_((mean / (square.sqrt() / spread + _EPSILON)).mul_(pace))
