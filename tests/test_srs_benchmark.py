@@ -128,25 +128,12 @@ def test_names_of_published_results_are_understood_and_made_again(name):
     [
         ("fsrs6(prior_weight=2.0)", "srs_benchmark", "FSRS-6-short-newton-prior_weight=2.0"),
         ("fsrs6", "srs_benchmark_refit50_cold", "FSRS-6-short-newton-refit50-cold"),
-        ("fsrs6", "prequential", "FSRS-6-short-newton-prequential"),
-        ("constant(p=0.8)", "srs_benchmark", "90%-newton-p=0.8"),
         ("mine(a/b=../x)", "srs_benchmark_secs", "mine_a_b=.._x_-secs-no_answer_time"),
     ],
 )
 def test_names_say_what_is_not_done_there(label, protocol, name):
     algo, options = label.partition("(")[0], {"fit": "newton", "p": 0.8}
     assert result_name(algo, label, options, protocol, weighted=False) == name
-
-
-def test_lines_are_in_the_order_of_users(tmp_path, capsys):
-    rows = [
-        {"metrics": {"LogLoss": 0.3 + user / 100}, "user": user, "size": 50}
-        for user in (9, 10, 1, 2)
-    ]
-    (tmp_path / "A.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    assert export([str(tmp_path / "A.jsonl"), "to=srs_benchmark"]) == 0
-    printed = map(json.loads, capsys.readouterr().out.splitlines())
-    assert [line["user"] for line in printed] == [1, 2, 9, 10]
 
 
 def test_models_that_are_alike_by_name_alone_are_told():

@@ -22,7 +22,7 @@ from srs_eval.comparison.entry import read_entry
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.presets import Preset, preset_of, read_fsrs_settings
 from srs_eval.data.anki.rules import ELSEWHERE, scheduled_now
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ReviewLogError
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.commands import COMMANDS
@@ -136,8 +136,6 @@ def test_an_error_names_the_decks_that_exist(path):
         AnkiCollection(path, decks=["French", "Spanish"]).read("three")
     assert caught.value.violations == ("data.decks=French: no such name in the collection",)
     assert all(preset.deck in caught.value.hint for preset in PRESETS)
-    with pytest.raises(ConfigError):
-        AnkiCollection(path, presets=[None])
 
 
 def test_cards_are_due_when_their_last_answer_says(tmp_path):
