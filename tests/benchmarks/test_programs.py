@@ -47,6 +47,7 @@ def test_misses_are_counted_on_the_side_of_the_interval():
     assert 0.975 < np.mean(held) <= 1
 
 
+@pytest.mark.slow
 def test_every_benchmark_and_study_can_be_imported(tmp_path):
     """No type checker reads them: a name that the package has no longer would be noticed late."""
     files = [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("experiments/**/*.py")]

@@ -105,7 +105,9 @@ def facts(found, *, with_rows=True):
     return [(each.kind, each.column, each.rows if with_rows else ()) for each in found.violations]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form", [pytest.param(each, marks=() if each == "csv" else pytest.mark.slow) for each in FORMS]
+)
 def test_what_is_wrong_is_told_by_kind_column_and_row(tmp_path, transcript, form):
     def told_by(*words):
         error = told("csv", words, tmp_path)

@@ -132,6 +132,7 @@ class Endless(Logs):
         return replace(LOGS[1], user=user)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_users(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_BYTES_IN_GROUP", 20_000)
     monkeypatch.setattr(files, "_FITS_AT_ONCE", 50)

@@ -135,9 +135,8 @@ def test_a_run_whose_first_users_fail_alike_stops(tmp_path):
 ALL_WAYS = ["fail", "hold", "end", "kill", "leave", "all"]
 
 
-@pytest.mark.parametrize(
-    "way", ["end", *(pytest.param(w, marks=pytest.mark.slow) for w in ALL_WAYS if w != "end")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ALL_WAYS)
 def test_jobs_beside_one_that_fails_are_whole(tmp_path, way):
     ways = {"all": "fail"} if way == "all" else {"3": way}
     words = (*RUN, *PROCESSES, "fit_timeout=3", NO_STORE, "-m", "algo=avg,watched,constant")

@@ -68,6 +68,7 @@ def test_a_run_in_the_folder_of_a_sweeps_job_is_refused(tmp_path):
     first.ended()
 
 
+@pytest.mark.slow
 def test_shards_at_once_and_the_command_that_adds_them_up_are_one_run(tmp_path):
     shards = [Command(tmp_path, *WORDS, f"shard={n}/2", ways={"all": "wait"}) for n in (1, 2)]
     shards[0].until(lambda: len(fits(tmp_path)) == 2)  # a user of each

@@ -64,8 +64,11 @@ def kill_and_repeat(folder, words, whom, moment, *, tracked=False):
         assert_one_run_each(store_of(folder), len(list((folder / "out").rglob("summary.json"))))
 
 
-QUICK = [("serial", "group", 3), ("processes", "parent", 2), ("sweep", "group", USERS + 2)]
-SLOW_CASES = [("processes", "worker", 3), ("search", "parent", 2 * USERS + 2)]
+QUICK = [("serial", "group", 3)]
+SLOW_CASES = [
+    *(("processes", "parent", 2), ("processes", "worker", 3)),
+    *(("sweep", "group", USERS + 2), ("search", "parent", 2 * USERS + 2)),
+]
 LONG = [
     *(("serial", "parent", 3), ("processes", "group", 3), ("sweep", "parent", USERS + 2)),
     *(("sweep in processes", "parent", 3), ("sweep in processes", "worker", USERS + 2)),

@@ -64,6 +64,7 @@ def test_a_command_may_be_killed_while_it_creates_the_store(tmp_path, share):
     assert_one_run_each(store_of(tmp_path), 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.nightly)])
 def test_a_locked_store_is_waited_for_when_the_results_are_on_the_disk(tmp_path, seconds):
     run(tmp_path, *ONE_USER, "hydra.run.dir=first")
