@@ -3,8 +3,8 @@
 import sys
 
 from srs_eval import cpu as cpu  # before anything imports NumPy
-from srs_eval.runs.console import say
 from srs_eval.runs.options import help_page
+from srs_eval.runs.words import say
 
 
 def main() -> None:

@@ -19,12 +19,10 @@ from srs_eval.inputs import AlgorithmLike, DataLike, setup_of
 from srs_eval.metrics.panel import Panel
 from srs_eval.protocol.task import EvaluationProtocol
 from srs_eval.results import Comparison, RunResult, Temporary
-from srs_eval.runs.checkpoint import Checkpoint
-from srs_eval.runs.claim import claimed
 from srs_eval.runs.compute import Processes, Serial
+from srs_eval.runs.evaluation import Checkpoint, refuse_lookahead
 from srs_eval.runs.evaluation import evaluate as evaluated
-from srs_eval.runs.evaluation import refuse_lookahead
-from srs_eval.runs.folder import CONFIG, Run, save
+from srs_eval.runs.folder import CONFIG, Run, claimed, save
 
 
 def evaluate(

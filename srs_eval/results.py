@@ -18,8 +18,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.exports.fitted import RunFits
 from srs_eval.exports.formats import HandOver, exported
 from srs_eval.metrics.panel import full_panel
-from srs_eval.runs.claim import claimed
-from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, SUMMARY, Run
+from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, SUMMARY, Run, claimed
 from srs_eval.runs.report import run_text
 from srs_eval.runs.summary import Summary
 
@@ -162,7 +161,7 @@ class RunResult:
     def _figure(self, name: str) -> Figure:
         from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
         from srs_eval.plots.style import annotate
-        from srs_eval.runs.drawing import note_of
+        from srs_eval.runs.report import note_of
 
         complete = list(self.run.every_prediction())
         if not complete:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from srs_eval.runs.console import say
-from srs_eval.runs.words import REQUIRED, dotted
+from srs_eval.runs.words import REQUIRED, dotted, say
 
 
 @dataclass

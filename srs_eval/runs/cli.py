@@ -1,4 +1,4 @@
-"""The command: ``python -m srs_eval``."""
+"""The command ``python -m srs_eval``, and the top level of its configuration."""
 
 from __future__ import annotations
 
@@ -6,17 +6,49 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import dataclass, field
+from typing import Any
 
 import hydra
+from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import CompactHydraException
-from omegaconf import DictConfig
+from omegaconf import MISSING, DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.errors import Stopped
-from srs_eval.runs import settings as settings  # What Hydra composes
-from srs_eval.runs.console import complain
 from srs_eval.runs.options import conf_folder
+from srs_eval.runs.words import complain
+
+# Settings that can change a number
+NUMBERS = ("algo", "data", "protocol", "panel", "seed", "curves_per_user")
+PARENT = "SRS_EVAL_PARENT_RUN"  # Environment: the run in MLflow that the jobs are nested in
+
+
+@dataclass
+class Settings:
+    """Top level of the configuration; Hydra refuses other keys and wrong types."""
+
+    algo: Any = MISSING
+    data: Any = MISSING
+    protocol: Any = MISSING
+    panel: Any = MISSING
+    tracking: Any = MISSING
+    compute: Any = MISSING
+    name: str | None = None
+    notes: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+    seed: int = 2026
+    curves_per_user: int = 200
+    figures: bool = True
+    fail_fast: bool = True
+    check_lookahead: bool = True
+    fit_timeout: float | None = None
+    shard: str | None = None
+    resume: bool = True
+
+
+ConfigStore.instance().store(name="settings_schema", node=Settings)
 
 
 def main() -> None:

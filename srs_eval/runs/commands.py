@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.runs.console import complain, say
-from srs_eval.runs.words import REQUIRED, status
+from srs_eval.runs.words import REQUIRED, complain, say, status
 
 if TYPE_CHECKING:
     from srs_eval.data.reviews import User
@@ -133,9 +132,9 @@ def export(options: Export) -> int:
     exported: dict[str, HandOver] = {}
     problems: list[SrsEvalError] = []
     for user in users:
-        name = _file_name(user, options.to)
         try:
-            exported[name] = FORMATS[options.to](fits.fitted(user, options.fold))
+            handover = FORMATS[options.to](fits.fitted(user, options.fold))
+            exported[_file_name(user, options.to)] = handover
         except SrsEvalError as error:
             problems.append(error)
     if not exported:
@@ -144,17 +143,6 @@ def export(options: Export) -> int:
     if problems:
         complain(f"{len(problems):,} users have no parameters (fits.parquet): {problems[0]}")
     return int(bool(problems))
-
-
-def _hand_over(exported: Mapping[str, HandOver], out: str) -> None:
-    """Write parameters, by the names of their files, and notes about them."""
-    files = _write({name: each.text for name, each in exported.items()}, out)
-    first, *others = exported.values()
-    complain(first.learned if not others else "each fit is of reviews before those it is tested on")
-    for note in dict.fromkeys(note for each in exported.values() for note in each.notes):
-        complain(note)
-    if files and first.python:
-        say(f"python   {first.python.format(file=repr(str(files[0])))}")
 
 
 def _export_results(options: Export) -> int:
@@ -168,25 +156,36 @@ def _export_results(options: Export) -> int:
     results = [result_rows(run, options.user) for run in runs]
     texts = {f"{rows.name}{RESULTS}": rows.text for rows in results}
     earlier = [name for name in texts if Path(options.out, name).exists()]
-    if earlier and _is_folder(options.out, RESULTS):  # published results have such names
+    if earlier and _is_folder(options.out):  # published results have such names
         raise ConfigError(f"{options.out} has {', '.join(earlier)} already: name another place")
-    _write(texts, options.out, RESULTS)
+    _write(texts, options.out)
     for note in [*notes, *(f"{rows.name}: {note}" for rows in results for note in rows.notes)]:
         complain(note)
     return 0
 
 
-def _write(texts: Mapping[str, str], out: str, ending: str = "") -> list[Path]:
+def _hand_over(exported: Mapping[str, HandOver], out: str) -> None:
+    """Write parameters, by the names of their files, and notes about them."""
+    files = _write({name: each.text for name, each in exported.items()}, out)
+    first, *others = exported.values()
+    complain(first.learned if not others else "each fit is of reviews before those it is tested on")
+    for note in dict.fromkeys(note for each in exported.values() for note in each.notes):
+        complain(note)
+    if files and first.python:
+        say(f"python   {first.python.format(file=repr(str(files[0])))}")
+
+
+def _write(texts: Mapping[str, str], out: str) -> list[Path]:
     """Print a text, or write texts into a file, or into a folder under their names."""
     from srs_eval.runs.folder import whole
 
-    place, in_folder = Path(out).expanduser(), _is_folder(out, ending)
-    if len(texts) > 1 and not in_folder:
+    if len(texts) > 1 and not _is_folder(out):
         raise ConfigError(f"there are {len(texts):,} results: name a folder, as in out=results")
     if not out:
         say(next(iter(texts.values())))
         return []
-    files = [place / name if in_folder else place for name in texts]
+    place = Path(out).expanduser()
+    files = [place / name if _is_folder(out) else place for name in texts]
     for file, text in zip(files, texts.values(), strict=True):
         with whole(file) as partial:
             partial.write_text(f"{text}\n", encoding="utf-8")
@@ -194,12 +193,10 @@ def _write(texts: Mapping[str, str], out: str, ending: str = "") -> list[Path]:
     return files
 
 
-def _is_folder(out: str, ending: str = "") -> bool:
-    """Whether files go into a folder: one that is there, or a name without their ending, or any."""
-    suffix = Path(out).suffix
-    is_file = suffix == ending if ending else suffix != ""
-    is_there = out.endswith(("/", os.sep)) or Path(out).expanduser().is_dir()
-    return bool(out) and (is_there or not is_file)
+def _is_folder(out: str) -> bool:
+    """Whether files go into a folder: one that is there, or a name without an ending."""
+    is_new = out.endswith(("/", os.sep)) or not Path(out).suffix
+    return bool(out) and (is_new or Path(out).expanduser().is_dir())
 
 
 def _file_name(user: User, to: str) -> str:
@@ -269,7 +266,7 @@ def score(options: Score) -> None:
     say(f"{len(entry.rows):,} users, {sum(entry.reviews.values()):,} reviews\n")
     say(f"{table(entry.facts, panel)}\n")
     if options.out:
-        _write({f"{entry.name}{RESULTS}": result_rows(entry).text}, options.out, RESULTS)
+        _write({f"{entry.name}{RESULTS}": result_rows(entry).text}, options.out)
 
 
 @dataclass

@@ -1,10 +1,13 @@
-"""Users evaluated in this process, or in several of this machine."""
+"""Users evaluated in this process, in several of this machine, or as tasks of a Ray cluster."""
 
 from __future__ import annotations
 
+import faulthandler
+import logging
 import math
 import multiprocessing
 import os
+import platform
 import signal
 import sys
 import time
@@ -14,21 +17,31 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from threading import Thread
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import cloudpickle
 
-from srs_eval.errors import ConfigError
+from srs_eval.cpu import VARIABLE, common_level
+from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.limits import process_is_spoiled
+from srs_eval.runs.config import code_hash
 
 Tick = Callable[..., None]  # Called after each fold
 _SECONDS_BETWEEN_LOOKS = 0.1
+_AHEAD = 2  # Tasks of Ray under way or waiting for each core
+_LOST = "its worker process died on every try (killed, out of memory, or its machine was lost)"
 _STUCK = "its worker process was ended: compiled code ran on beyond fit_timeout"
-# Loaded before workers are forked, because imports take seconds; other modules are not.
-_PRELOADED = ("srs_eval.data", "srs_eval.evaluation", "srs_eval.metrics", "srs_eval.protocol")
+# Loaded before workers are forked, because imports take seconds.
+_PRELOADED = [
+    *("srs_eval.runs.evaluation", "srs_eval.engine.kernels"),
+    *("srs_eval.data.synthetic", "srs_eval.data.table"),
+]
 
 
 class Lost(NamedTuple):
@@ -79,6 +92,89 @@ class Processes:
             else:
                 yield result
         yield from _shared(content, again, 1, tick, patience)
+
+
+@dataclass(frozen=True, slots=True)
+class Ray:
+    """Evaluate users as tasks of a Ray cluster, which machines may join and leave.
+
+    A cluster that is started here listens to this machine alone and asks for a token. All machines
+    need the same code, and the data at the same path or address.
+
+    Parameters
+    ----------
+    address : str, optional
+        A running cluster, such as ``auto`` or ``ray://head:10001``; None starts one here.
+    retries : int
+        How often a user is evaluated again whose process or machine was lost.
+    cpus, gpus : float
+        What a user occupies of a machine.
+    """
+
+    address: str | None = None
+    retries: int = 3
+    cpus: float = 1
+    gpus: float = 0
+
+    def map(self, work: Any, items: Iterable[Any], tick: Tick, patience: float) -> Iterator[Any]:
+        """As in `Serial`, but `tick` is called by no machine.
+
+        Raise `SrsEvalError` if the cluster cannot be reached, or a machine has other code.
+        """
+        ray = self._connected()
+        from ray.exceptions import RayError, RayTaskError
+
+        level = common_level()
+        # a fit that was interrupted may have left its process in any state
+        task = ray.remote(max_calls=1 if patience < math.inf else 0)(_result).options(
+            num_cpus=self.cpus,
+            num_gpus=self.gpus,
+            max_retries=self.retries,
+            runtime_env={"env_vars": {VARIABLE: level}} if level else None,
+        )
+        fixed = ray.put(work), str(Path.cwd()), code_hash(), patience
+        todo, under_way = iter(items), dict[Any, Any]()
+        try:
+            while True:
+                most = max(2, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
+                for item in islice(todo, max(most - len(under_way), 0)):  # machines come and go
+                    under_way[task.remote(item, *fixed)] = item
+                if not under_way:
+                    return
+                for reference in ray.wait(list(under_way), num_returns=1, timeout=1)[0]:
+                    item = under_way.pop(reference)
+                    try:
+                        result = ray.get(reference)
+                    except RayTaskError as error:  # a fault of the program itself
+                        raise error.cause or error from error
+                    except RayError:
+                        result = Lost(item, _LOST)
+                    yield result
+        finally:
+            for reference in under_way:
+                ray.cancel(reference, force=True)
+
+    def _connected(self) -> Any:
+        """Connect to the cluster, or start one here."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        local: dict[str, Any] = {}
+        if self.address is None:
+            os.environ["RAY_AUTH_MODE"] = "token"  # read when Ray is imported
+            local = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+        try:
+            import ray
+
+            if not ray.is_initialized():
+                ray.init(
+                    self.address or "local",  # None would be that of RAY_ADDRESS
+                    logging_level=logging.ERROR,
+                    log_to_driver=False,
+                    **local,
+                )
+        except Exception as error:  # Ray raises instances of Exception itself, too
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise SrsEvalError(f"compute=ray: {reason}") from error
+        return ray
 
 
 def available_cores() -> int:
@@ -165,8 +261,15 @@ def _context() -> Any:
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([name for name in sys.modules if name.startswith(_PRELOADED)])
+    context.set_forkserver_preload(_PRELOADED)
     return context
+
+
+def begin_loading() -> None:
+    """Begin to load what workers need, beside what this process does until their first work."""
+    if sys.platform != "win32":
+        _context()
+        forkserver.ensure_running()
 
 
 def _serve(pipe: Connection, content: bytes) -> None:
@@ -207,3 +310,21 @@ def _end_when(is_so: Callable[[], bool]) -> None:
         os._exit(1)
 
     Thread(target=look, daemon=True).start()
+
+
+def _result(item: Any, work: Any, folder: str, code: str, patience: float) -> Any:
+    """Do the work for one item on whichever machine this is, be it one that has just joined."""
+    if code_hash() != code:
+        raise SrsEvalError(f"compute=ray: {platform.node()} has other code; install the same there")
+    if Path(folder).is_dir():
+        os.chdir(folder)  # paths are relative to it
+
+    def tick(*_: object) -> None:
+        if patience < math.inf:  # compiled code that runs on beyond it ends the process
+            faulthandler.dump_traceback_later(patience, exit=True)
+
+    tick()
+    try:
+        return work(item, tick)
+    finally:
+        faulthandler.cancel_dump_traceback_later()

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException, InstantiationException, MissingConfigException
+from hydra.errors import HydraException, InstantiationException
 from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
@@ -29,12 +29,11 @@ from srs_eval.data.reviews import Source
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
 from srs_eval.protocol.task import EvaluationProtocol
+from srs_eval.runs.cli import NUMBERS
 from srs_eval.runs.options import conf_folder
-from srs_eval.runs.settings import NUMBERS
 
 GROUPS = ("algo", "data", "protocol", "panel", "tracking", "compute")
 _FSRS6 = "srs_eval.algorithms.fsrs.fsrs6.Fsrs6"
-_USER_FOLDS = "srs_eval.protocol.user_folds.UserFolds"
 
 
 @dataclass(frozen=True)
@@ -104,9 +103,6 @@ def composed(
         cfg = OmegaConf.masked_copy(whole, [str(key) for key in whole if key != "hydra"])
         for key, value in (values or {}).items():
             OmegaConf.update(cfg, key, value, force_add=True)
-    except MissingConfigException as error:
-        options = ", ".join(error.options or ())
-        raise ConfigError(f"{error.missing_cfg_file}: there are {options}") from error
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(str(error).strip()) from error
     finally:
@@ -145,13 +141,8 @@ def build(
     if is_current:
         built["algo"] = _of_collection(built["data"])
     algorithm, source = built.pop("algo"), built.pop("data")
-    label = label_of(choices["algo"], arguments)
+    label = choices["algo"] + (f"({', '.join(arguments)})" if arguments else "")
     return Setup(algorithm, source, **built, content=content, choices=choices, label=label)
-
-
-def label_of(name: str, arguments: Sequence[str]) -> str:
-    """Return what a run is called: ``fsrs6(fit=default)``."""
-    return name + (f"({', '.join(arguments)})" if arguments else "")
 
 
 def resolved(cfg: DictConfig) -> dict[str, Any]:
@@ -238,7 +229,8 @@ def _in_user_folds(protocol: Mapping[str, Any]) -> dict[str, Any]:
     folds = protocol.get("user_folds")
     if folds is None:
         return base
-    return {"_target_": _USER_FOLDS, "base": base, "user_folds": folds}
+    target = "srs_eval.protocol.user_folds.UserFolds"
+    return {"_target_": target, "base": base, "user_folds": folds}
 
 
 def _of_collection(source: Source) -> Algorithm:

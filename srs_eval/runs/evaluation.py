@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -30,7 +33,6 @@ from srs_eval.metrics.bootstrap import PooledSums, user_sums
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.protocol.user_folds import UserFolds
-from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.compute import Lost, Tick
 from srs_eval.runs.config import Setup, targets
 from srs_eval.runs.summary import TRAITS, Census, Summary, kind_of, reason_of
@@ -67,8 +69,53 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The finished users of a run, which its stamp names: a digest of settings and code."""
+
+    folder: Path  # Of the run
+    stamp: str
+
+    def write(self, scored: ScoredUser, sums: Any = None) -> None:
+        """Keep a user: in one move, so that a kill leaves the file whole or not at all.
+
+        `sums` is what pooled scores are computed from; None where nothing is pooled.
+        """
+        path = self._path(scored.user)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parts = {"scored": replace(scored, predictions=None), "sums": sums}
+        partial = path.with_suffix(".partial")
+        with ZipFile(partial, "w") as file:
+            for name, part in {**parts, "predictions": scored.predictions}.items():
+                file.writestr(name, pickle.dumps(part))
+        partial.replace(path)
+
+    def read(self, user: User, part: str = "scored") -> Any:
+        """Return a part of a user who is done: ``scored``, ``sums`` or ``predictions``."""
+        with ZipFile(self._path(user)) as file:
+            return pickle.loads(file.read(part))
+
+    def find(self, user: User) -> ScoredUser | None:
+        """Return a user without the predictions; None if the user is not done."""
+        with suppress(OSError, BadZipFile):  # a damaged file is no file
+            scored: ScoredUser = self.read(user)
+            return scored
+        return None
+
+    def remove(self, user: User | None = None) -> None:
+        """Remove a user, or all files, also those of other settings."""
+        if user is None:
+            shutil.rmtree(self.folder / "checkpoint", ignore_errors=True)
+        else:
+            self._path(user).unlink(missing_ok=True)
+
+    def _path(self, user: User) -> Path:
+        digest = hashlib.sha256(f"{type(user).__name__} {user}".encode()).hexdigest()[:24]
+        return self.folder / "checkpoint" / self.stamp / f"{digest}.pkl"
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The users of a run, all evaluated; predictions and fits are read one user at a time."""
+    """The users of a run, all evaluated; predictions are read one user at a time."""
 
     summary: Summary
     scores: Scores
@@ -79,10 +126,6 @@ class Evaluation:
         """Go through the predictions of all users."""
         every = (self.checkpoint.read(user, "predictions") for user in self.users)
         return (predictions for predictions in every if predictions is not None)
-
-    def fits(self) -> Iterator[tuple[Fit, ...]]:
-        """Go through the fits of each user."""
-        return (self.checkpoint.read(user).fits for user in self.users)
 
 
 def evaluate(
@@ -96,9 +139,8 @@ def evaluate(
     """Evaluate all users; those that `folder` has from an interrupted run are not done again.
 
     Of a shard, the users of all shards that are done are not added up. `bar` makes a progress bar
-    over fits, such as `tqdm.tqdm`.
-    `begin` is called with the numbers of users to do and of all, and `watch` with each user who is
-    done; it can end the evaluation by raising `Pruned`.
+    over fits, such as `tqdm.tqdm`. `begin` is called with the numbers of users to do and of all, and
+    `watch` with each user who is done; it can end the evaluation by raising `Pruned`.
     """
     users = checked_users(setup.source)
     mine = of_shard(users, setup.content["shard"])
@@ -171,7 +213,7 @@ def added_up(setup: Setup, users: Sequence[User], checkpoint: Checkpoint) -> Eva
             tried.append(user)
             reviews.append(one.reviews)
             rows.append(one.rows)
-            values.append(np.array(one.values, np.float64))
+            values.append(one.values)
     scores = Scores(
         tuple(tried),
         np.array(reviews, np.int64),

@@ -1,4 +1,4 @@
-"""The folder of a run: what is written, and the one reader of it."""
+"""The folder of a run: one command that writes it at a time, and the one reader of it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import os
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
-from srs_eval.data.reviews import FloatArray, User
-from srs_eval.errors import ConfigError
+from srs_eval.data.reviews import User
+from srs_eval.errors import ConfigError, FolderInUseError
 from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.predictions import PREDICTION_COLUMNS, Curves, Predictions, select
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
 
 SUMMARY, SCORES, FITS = "summary.json", "scores.parquet", "fits.parquet"
 PREDICTIONS, CURVES = "predictions.parquet", "curves.parquet"
-FIGURES, CONFIG, JOB = "figures", ".hydra/config.yaml", "job.json"
+CONFIG, JOB = ".hydra/config.yaml", "job.json"
 FILES = (SUMMARY, SCORES, FITS, PREDICTIONS, CURVES)
 
 _CURVE_COLUMNS = tuple(f.name for f in fields(Curves))
 _ABOUT_USER = ("user", "reviews", "rows")
+_LOCK = ".lock"
+_SECONDS = 10  # That a shard waits for another that is just beginning
 _BYTES_IN_GROUP = 8 << 20
 _FITS_AT_ONCE = 5_000
 _FIT, _ANY = TypeAdapter(Fit), TypeAdapter(Any)
@@ -72,8 +75,9 @@ class Run:
             )
         with reading(folder / SUMMARY):
             facts = Summary.from_json(json.loads((folder / SUMMARY).read_bytes()))
-        with reading(folder / SCORES):
-            scores = _scores(_table(folder / SCORES))
+        # `read_table` would load all of pyarrow.dataset
+        with reading(folder / SCORES), _checked(folder / SCORES) as file:
+            scores = _scores(file.read())
         return cls(folder, facts, scores)
 
     @property
@@ -86,20 +90,13 @@ class Run:
         """Whether the file of predictions is there."""
         return (self.folder / PREDICTIONS).is_file()
 
-    def metric(self, name: str) -> FloatArray:
-        """Return the scores of the complete users [n_complete]."""
-        whole = np.array([rows != "" for rows in self.by_user.rows], np.bool_)
-        column: FloatArray = self.by_user.values[whole, self.by_user.names.index(name)]
-        return column
-
     def predictions(self, user: User, *, curves: bool = True) -> Predictions | None:
         """Read the predictions of one user in the order of their rows; None if there are none."""
         table = self._predictions.of(user)
         if table is None:
             return None
-        columns: Any = {
-            name: _array(table, name) for name in PREDICTION_COLUMNS if name in table.column_names
-        }
+        present = [name for name in PREDICTION_COLUMNS if name in table.column_names]
+        columns: Any = {name: table[name].to_numpy() for name in present}
         sampled = self._curves.of(user) if curves else None
         with reading(self.folder / PREDICTIONS):
             predictions = Predictions(
@@ -128,11 +125,9 @@ class Run:
 
     def config(self) -> dict[str, Any]:
         """Read the options of the run."""
-        file = self.folder / CONFIG
-        if not file.is_file():
-            raise ConfigError(f"{self.folder}: there is no {CONFIG}, which has the options")
-        with reading(file):
-            content: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=True)
+        with reading(self.folder / CONFIG):
+            file = OmegaConf.load(self.folder / CONFIG)
+            content: Any = OmegaConf.to_container(file, resolve=True)
         return dict(content)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -170,17 +165,48 @@ def save(evaluation: Evaluation, folder: Path) -> Run:
     (folder / SUMMARY).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     kind = user_column(evaluation.users).type
-    is_double = any(each.p.dtype == np.float64 for each in evaluation.predictions())
-    precision = pa.float64() if is_double else pa.float32()
-    predicted = (_predictions(p, kind) for p in evaluation.predictions())
-    _write(folder / PREDICTIONS, predicted, precision)
-    sampled = (_curves(p, kind) for p in evaluation.predictions() if p.curves is not None)
-    _write(folder / CURVES, sampled, precision)
+    predictions = evaluation.predictions
+    _write(folder / PREDICTIONS, (_predictions(each, kind) for each in predictions()))
+    sampled = (_curves(each, kind) for each in predictions() if each.curves is not None)
+    _write(folder / CURVES, sampled)
     schema = pa.schema({**_FITS, "user": kind})
-    _write(folder / FITS, (fits_table(fits, schema) for fits in evaluation.fits()), precision)
-    _write(folder / SCORES, iter([_scores_table(evaluation.scores, kind)]), precision)
+    fits = (evaluation.checkpoint.read(user).fits for user in evaluation.users)
+    _write(folder / FITS, (fits_table(each, schema) for each in fits))
+    scores = evaluation.scores
+    about = {"user": user_column(scores.users).cast(kind), "reviews": scores.reviews}
+    values = dict(zip(scores.names, scores.values.T, strict=True))
+    _write(folder / SCORES, iter([pa.table({**about, "rows": list(scores.rows), **values})]))
     write_json(folder / SUMMARY, asdict(evaluation.summary))
     return Run.read(folder)  # Where some users are numbers and some are text, all become text
+
+
+@contextmanager
+def claimed(folder: Path, shard: str | None = None) -> Iterator[None]:
+    """Claim a folder, made if need be; the system ends the claim with the process.
+
+    Shards of a run share the folder, each with a lock of its own. A claim on the same folder by
+    the same thread is granted again. Raise `FolderInUseError` if another command has the folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder.resolve()
+    whole = FileLock(place / _LOCK, is_singleton=True)
+    with ExitStack() as stack:
+        try:
+            whole.acquire(timeout=0 if shard is None else _SECONDS)
+            stack.callback(whole.release)
+            if shard is None:
+                for file in place.glob(f"{_LOCK}_*"):
+                    stack.enter_context(FileLock(file, is_singleton=True).acquire(timeout=0))
+            else:
+                mine = place / f"{_LOCK}_{shard.replace('/', '_of_')}"
+                stack.enter_context(FileLock(mine, is_singleton=True).acquire(timeout=0))
+                whole.release()
+        except Timeout as taken:
+            raise FolderInUseError(
+                f"{folder} is in use by another command that is still running; wait for its end, "
+                "or choose another hydra.run.dir (hydra.sweep.dir with -m)"
+            ) from taken
+        yield
 
 
 @contextmanager
@@ -226,6 +252,9 @@ def user_column(users: Sequence[User]) -> pa.Array:
     return pa.array(map(str, users), pa.string())
 
 
+_checked = partial(pq.ParquetFile, page_checksum_verification=True)
+
+
 class _RowsOfUsers:
     """A parquet file with a column of users, read one user at a time; empty without a file."""
 
@@ -236,7 +265,7 @@ class _RowsOfUsers:
         if not path.is_file():
             return
         with reading(path):
-            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+            self._file = _checked(path)
             for number in range(self._file.num_row_groups):
                 users = self._file.read_row_group(number, columns=["user"])["user"].to_numpy()
                 begins = np.flatnonzero(np.append(True, users[1:] != users[:-1])).tolist()
@@ -267,18 +296,6 @@ def reading(path: Path) -> Iterator[None]:
         raise ConfigError(f"{path}: cannot be read ({type(error).__name__}: {line})") from error
 
 
-def _table(path: Path) -> pa.Table:
-    # `read_table` would load all of pyarrow.dataset
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        return file.read()
-
-
-def _scores_table(scores: Scores, kind: pa.DataType) -> pa.Table:
-    values = dict(zip(scores.names, scores.values.T, strict=True))
-    about = {"user": user_column(scores.users).cast(kind), "reviews": scores.reviews}
-    return pa.table({**about, "rows": list(scores.rows), **values})
-
-
 def _scores(table: pa.Table) -> Scores:
     users, reviews, rows = (table[name].to_pylist() for name in _ABOUT_USER)
     names = tuple(name for name in table.column_names if name not in _ABOUT_USER)
@@ -307,22 +324,19 @@ def _curves(predictions: Predictions, kind: pa.DataType) -> pa.Table:
 
 def _read_curves(table: pa.Table) -> Curves:
     times = int(table.schema.metadata[b"times"])
-    wide = {n: _array(table, n).reshape(-1, times) for n in _CURVE_COLUMNS if n != "user"}
+    wide = {n: table[n].to_numpy().reshape(-1, times) for n in _CURVE_COLUMNS if n != "user"}
     once = {name: wide[name][:, 0] for name in ("fold", "row")}
     return Curves(user=np.zeros(len(once["row"]), np.int64), **{**wide, **once})
 
 
-def _array(table: pa.Table, name: str) -> np.ndarray[Any, Any]:
-    return np.asarray(table[name].to_numpy(zero_copy_only=False))
-
-
-def _write(path: Path, tables: Iterator[pa.Table], precision: pa.DataType) -> None:
+def _write(path: Path, tables: Iterator[pa.Table]) -> None:
     """Write tables into one file, in row groups of many rows; no file if there are none."""
     first = next(tables, None)
     if first is None:
         path.unlink(missing_ok=True)
         return
-    kinds = [f.with_type(precision) if f.name == "p" else f for f in first.schema]
+    # networks compute in single precision
+    kinds = [f.with_type(pa.float64()) if f.type == pa.float32() else f for f in first.schema]
     schema = pa.schema(kinds, first.schema.metadata)
     options = {"compression": "zstd", "use_dictionary": False, "write_page_checksum": True}
     with whole(path) as partial, pq.ParquetWriter(partial, schema, **options) as file:

@@ -1,40 +1,54 @@
-"""One job: from the configuration to a saved and tracked run."""
+"""Jobs: from the configuration to a saved and tracked run, and what happens around them."""
 
 from __future__ import annotations
 
 import json
 import math
 import multiprocessing
+import os
 import re
+import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
-from srs_eval.errors import Pruned, SrsEvalError, TrackingError
-from srs_eval.evaluation.scoring import ScoredUser
+from srs_eval.errors import ConfigError, Pruned, SrsEvalError, TrackingError
+from srs_eval.places import has_secret
 from srs_eval.runs import report
-from srs_eval.runs.checkpoint import Checkpoint
-from srs_eval.runs.claim import claimed
-from srs_eval.runs.compute import Processes, Serial
-from srs_eval.runs.config import Setup, build
-from srs_eval.runs.console import complain, say
-from srs_eval.runs.drawing import drawn
-from srs_eval.runs.evaluation import checked_users, data_fingerprint, evaluate, refuse_lookahead
-from srs_eval.runs.folder import JOB, Run, is_run, save, write_json
+from srs_eval.runs.cli import NUMBERS, PARENT
+from srs_eval.runs.compute import Processes, Serial, begin_loading
+from srs_eval.runs.config import Setup, build, option, resolved
+from srs_eval.runs.evaluation import (
+    Checkpoint,
+    checked_users,
+    data_fingerprint,
+    evaluate,
+    refuse_lookahead,
+)
+from srs_eval.runs.folder import JOB, Run, claimed, is_run, job_number, save, write_json
 from srs_eval.runs.tracking import Tracked
+from srs_eval.runs.words import complain, dotted, say
 
+_FILE = "sweep.json"
+BEST = "optimization_results.yaml"  # Of a search
+_WELL = ("ok", "skipped", "pruned")
+claims = ExitStack()  # Until the command ends
 _LONGEST_VALUE = 60
-_publishing = list[Future[float]]()
+_beside = ThreadPoolExecutor(1)  # It has the time of this thread, which waits for a worker
+_publishing = list[Future[None]]()
 _BAR = partial(tqdm, unit="fit", leave=False, disable=None)  # only on a terminal
 
 
@@ -50,53 +64,54 @@ class Job:
         self.status = "running"
         self.label = self.message = self.stamp = ""
         self.run_id: str | None = None  # In MLflow
-        self._later: Callable[[], float] | None = None  # What is left to do beside the next job
+        self.loss = math.nan
         self.began = time.perf_counter()
 
     def run(self) -> float:
-        """Run the job, and tell what is wrong; return its log loss, NaN if it has none."""
-        loss = self._told(self._run)
-        if self._later is not None:
-            later = _beside().submit(self._told, self._later)
+        """Run the job, and tell what is wrong; return its log loss, NaN if it has none.
+
+        Jobs of a sweep are drawn and logged beside the next one.
+        """
+        publish = self._told(self._evaluate)
+        if publish is None:
+            return self.loss
+        if self.is_single or multiprocessing.parent_process() is not None:  # of joblib
+            self._told(publish)
+        else:
+            later = _beside.submit(self._told, publish)
             published()
             _publishing.append(later)
-        return loss
+        return self.loss
 
-    def _told(self, part: Callable[[], float]) -> float:
+    def _told(self, part: Callable[[], Any]) -> Any:
         """Do a part of the job, note how it ended, and tell what is wrong."""
-        loss = math.nan
+        left = None
         try:
-            loss = part()
+            left = part()
         except (KeyboardInterrupt, SystemExit):
             self.status = "interrupted"
-            mine = (
-                f"run.dir={self.folder}" if self.is_single else f"sweep.dir={self.hydra.sweep.dir}"
-            )
+            sweep = self.hydra.sweep.dir
+            mine = f"run.dir={self.folder}" if self.is_single else f"sweep.dir={sweep}"
             complain(f"interrupted; the same command with hydra.{mine} goes on")
             self._write()
             raise
         except Pruned:
             self.status = "pruned"
-        except (SrsEvalError, OSError) as error:
-            self.status, self.message = "failed", str(error)
-            if isinstance(error, TrackingError) and is_run(self.folder):
-                self.message += (
-                    f"\n  results are in {self.folder}: repeat the command there to send them"
-                )
-            complain(self.message)
         except Exception as error:  # noqa: BLE001 - the other jobs of a sweep go on
-            self.status, self.message = "failed", f"{type(error).__name__}: {error}"
-            complain(traceback.format_exc())
+            is_clear = isinstance(error, SrsEvalError | OSError)
+            self.status = "failed"
+            self.message = str(error) if is_clear else f"{type(error).__name__}: {error}"
+            if isinstance(error, TrackingError) and is_run(self.folder):
+                again = "repeat the command there to send them"
+                self.message += f"\n  results are in {self.folder}: {again}"
+            complain(self.message if is_clear else traceback.format_exc())
         self._write()
-        return loss
+        return left
 
-    def _run(self) -> float:
-        with claimed(self.folder, self.cfg.shard):
-            arguments = arguments_of(self.hydra.overrides.task)
-            return self._evaluate(build(self.cfg, dict(self.hydra.runtime.choices), arguments))
-
-    def _evaluate(self, setup: Setup) -> float:
-        """Evaluate and save; draw and log, in a sweep beside the next job; return the log loss."""
+    def _evaluate(self) -> Callable[[], None] | None:
+        """Evaluate and save; return what draws and logs the run, None if nothing is left to do."""
+        words = arguments_of(self.hydra.overrides.task)
+        setup = build(self.cfg, dict(self.hydra.runtime.choices), words)
         if not self.is_single and isinstance(setup.compute, Serial):
             # a fit that ends its process must not end the jobs beside it
             setup = replace(setup, compute=Processes(1))
@@ -106,64 +121,64 @@ class Job:
             refuse_lookahead(setup)
         if shard := setup.content["shard"]:
             if run is None:
-                evaluation = evaluate(setup, self.folder, bar=_BAR, begin=report.begin)
-                say(report.shard_text(shard, evaluation, self.folder))
+                evaluation = evaluate(setup, self.folder, bar=_BAR, begin=_begin)
+                say(f"shard {shard}: {len(evaluation.users):,} users are done in {self.folder}")
+                say(evaluation.summary.exceptions or "no fit failed")
+                say("the same command without shard= adds up all shards")
                 self.status = "failed" if evaluation.summary.failed else "ok"
-            return math.nan
-        checkpoint = Checkpoint(self.folder, setup.stamp)
-        self.run_id = self._begun_run()
+            return None
+        file = self.folder / JOB
+        before = json.loads(file.read_bytes()) if file.is_file() else {}
+        if before.get("stamp") == self.stamp:
+            self.run_id = before["run_id"]
         if run is not None and setup.tracking.has(self.run_id):
-            checkpoint.remove()  # what a kill has left of its removal
+            # what a kill has left of its removal
+            Checkpoint(self.folder, setup.stamp).remove()
             say(f"{setup.label} was finished before, and nothing is fitted: {self.folder}")
-            return self._ended(run)
+            self._ended(run)
+            return None
         with ExitStack() as stack:
             try:
                 begun = setup.tracking.run(setup, self.folder, self.run_id)
                 tracked = stack.enter_context(begun)
             except TrackingError:
                 if run is None:  # what can be sent later is evaluated now
-                    self._evaluated(setup, checkpoint)
+                    self._evaluated(setup)
                 raise
             self.run_id = tracked.run_id if tracked else None
             self._write()
-            run = run or self._evaluated(setup, checkpoint)
+            run = run or self._evaluated(setup)
             publish = partial(self._publish, setup, run, tracked, stack.pop_all())
         if not self.is_single:
             say(report.line(run, self._seconds))
-        if self.is_single or multiprocessing.parent_process() is not None:  # of joblib
-            return publish()
-        self._later = publish
-        return self._ended(run)
+        self._ended(run)
+        return publish
 
     def _publish(
         self, setup: Setup, run: Run, tracked: Tracked | None, tracking: ExitStack
-    ) -> float:
+    ) -> None:
         """Draw the figures, log all to MLflow, and print what a single run prints."""
         with tracking:
-            figures = drawn(run, setup)
+            figures = report.drawn(run, setup)
             text = report.run_text(run, setup.panel, self._seconds)
             if tracked:
                 tracked.log(run, text, figures)
         if self.is_single:
-            where = [f"results  {run.folder}", *([tracked.link] if tracked else [])]
-            say("\n".join([*report.advice(run, setup), text, *where]))
-        return self._ended(run)
+            where = [f"results  {run.folder}", *([tracked.store.link()] if tracked else [])]
+            say("\n".join([text, *where]))
+        self._ended(run)
 
-    def _evaluated(self, setup: Setup, checkpoint: Checkpoint) -> Run:
-        """Evaluate all users, and write the results."""
-        watch = self._watch(setup)
-        evaluation = evaluate(setup, self.folder, bar=_BAR, begin=report.begin, watch=watch)
+    def _evaluated(self, setup: Setup) -> Run:
+        """Evaluate all users, and write the results; a search can end its trials early."""
+        options: dict[str, Any] = {"bar": _BAR, "begin": _begin}
+        if not self.is_single and self.hydra.sweeper.get("pruner"):
+            from srs_eval.runs.search import Watch  # with Optuna, which other jobs do without
+
+            options["watch"] = Watch(self.hydra, checked_users(setup.source), setup.panel.names)
+        evaluation = evaluate(setup, self.folder, **options)
         run = save(evaluation, self.folder)
-        checkpoint.remove()
+        evaluation.checkpoint.remove()
         return run
-
-    def _watch(self, setup: Setup) -> Callable[[ScoredUser], None]:
-        """Return what tells a search of each user who is done, where it can end trials early."""
-        if self.is_single or not self.hydra.sweeper.get("pruner"):
-            return lambda _: None
-        from srs_eval.runs.search import Watch  # with Optuna, which other jobs do without
-
-        return Watch(self.hydra, checked_users(setup.source), setup.panel.names)
 
     def _finished(self, setup: Setup) -> Run | None:
         """Return the run in the folder if it has the same settings, code and logs."""
@@ -174,20 +189,14 @@ class Job:
         is_same = same and run.facts.data_fingerprint == data_fingerprint(setup.source)
         return run if is_same else None
 
-    def _begun_run(self) -> str | None:
-        """Return the id in MLflow of the run that an interrupted command has begun here."""
-        file = self.folder / JOB
-        content = json.loads(file.read_bytes()) if file.is_file() else {}
-        return content.get("run_id") if content.get("stamp") == self.stamp else None
-
-    def _ended(self, run: Run) -> float:
-        """Note how the job ended, and return the log loss."""
+    def _ended(self, run: Run) -> None:
+        """Note how the job ended."""
         facts = run.facts
         self.status = "failed" if facts.failed else "ok" if facts.users else "skipped"
         if facts.coverage.left_out and self.status != "ok":
             self.message = facts.coverage.left_out[0].reason
-        loss = facts.metrics.get("log_loss")
-        return math.nan if loss is None else loss.mean_users
+        if "log_loss" in facts.metrics:
+            self.loss = facts.metrics["log_loss"].mean_users
 
     @property
     def _seconds(self) -> float:
@@ -199,15 +208,14 @@ class Job:
             names = ("status", "label", "message", "stamp", "run_id")
             content = {name: getattr(self, name) for name in names}
             sweep = None if self.is_single else self.hydra.sweep.dir
-            content |= {"sweep": sweep, "seconds": self._seconds}
             with suppress(OSError):
-                write_json(self.folder / JOB, content)
+                write_json(self.folder / JOB, {**content, "sweep": sweep, "seconds": self._seconds})
 
 
-@cache
-def _beside() -> ThreadPoolExecutor:
-    """Return a thread that has the time of this one, which waits for the fits of a worker."""
-    return ThreadPoolExecutor(1)
+def _begin(todo: int, users: int) -> None:
+    """Say how many users an interrupted run or its shards have left to do."""
+    if todo < users:
+        tqdm.write(f"evaluates {todo:,} of {users:,} users: the others were done before")
 
 
 def published() -> None:
@@ -228,3 +236,123 @@ def arguments_of(words: Sequence[str]) -> list[str]:
     typed = [word.removeprefix("algo.") for word in plain if word.startswith("algo.")]
     typed = [re.sub(r"\d+\.\d{6,}\b", lambda long: f"{float(long[0]):.5g}", word) for word in typed]
     return [word[:_LONGEST_VALUE] + "…" * (len(word) > _LONGEST_VALUE) for word in typed]
+
+
+class Jobs(Callback):
+    """Refuse passwords and folders in use; compare the jobs of a sweep at its end.
+
+    Hydra turns exceptions of callbacks into warnings, so these end the command themselves.
+    """
+
+    def on_run_start(self, config: DictConfig, **_: Any) -> None:
+        """Refuse the command before Hydra writes its configuration into the folder."""
+        HydraConfig.instance().set_config(config)
+        with _ending():
+            _refuse_secrets(config)
+            folder = Path(config.hydra.run.dir)
+            claims.enter_context(claimed(folder, config.shard))
+            if (folder.parent / _FILE).is_file():  # it is of a job of a sweep
+                claims.enter_context(claimed(folder.parent))
+            if config.shard is not None:
+                _refuse_other_settings(config, folder)
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Refuse the command, or begin the run that those of the jobs are nested in."""
+        HydraConfig.instance().set_config(config)
+        with _ending():
+            _refuse_secrets(config)
+            begin_loading()
+            folder = Path(config.hydra.sweep.dir)
+            claims.enter_context(claimed(folder))
+            file = folder / _FILE
+            new = {"sweep_id": uuid.uuid4().hex[:12], "parent": None}
+            sweep: Any = json.loads(file.read_bytes()) if file.is_file() else new
+            tracking = option("tracking", resolved(config.tracking))
+            sweep["parent"] = tracking.parent(folder.name, sweep["sweep_id"], sweep["parent"])
+            write_json(file, sweep)
+            if sweep["parent"]:
+                os.environ[PARENT] = sweep["parent"]
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        """Compare the jobs that have finished, and exit with 1 if anything has failed."""
+        with _ending():
+            sys.exit(int(_compared(config)))
+
+
+def _refuse_secrets(config: DictConfig) -> None:
+    """Raise `ConfigError` if an option holds a password: Hydra and MLflow would save it."""
+    content: Any = OmegaConf.to_container(config, resolve=False)
+    overrides = content.pop("hydra", {}).get("overrides", {}).values()
+    typed = [word.lstrip("+").partition("=")[::2] for words in overrides for word in words]
+    keys = sorted({key for key, value in [*dotted(content), *typed] if has_secret(str(value))})
+    if keys:
+        raise ConfigError(
+            f"{', '.join(keys)}: the address has a password, which would be saved; leave it to "
+            "the environment (MLFLOW_TRACKING_URI, PGPASSWORD, ~/.pgpass)"
+        )
+
+
+def _refuse_other_settings(config: DictConfig, folder: Path) -> None:
+    """Raise `ConfigError` if a folder has shards of a run with other settings."""
+    saved = folder / ".hydra" / "config.yaml"
+    if not ((folder / "checkpoint").is_dir() and saved.is_file()):
+        return
+    before: Any = OmegaConf.load(saved)
+    different = [key for key in NUMBERS if before.get(key) != config.get(key)]
+    if different:
+        raise ConfigError(
+            f"{folder} has shards of a run with other settings of {', '.join(different)}; choose "
+            "another hydra.run.dir"
+        )
+
+
+def _compared(config: DictConfig) -> bool:
+    """Compare the jobs of a sweep; return whether anything has failed."""
+    from srs_eval.comparison.sweep import compare_jobs  # not for one run
+
+    published()
+    folder = Path(config.hydra.sweep.dir)
+    files = sorted(folder.glob(f"*/{JOB}"), key=lambda file: job_number(file.parent))
+    jobs = {file.parent: json.loads(file.read_bytes()) for file in files}
+    jobs = {job: told for job, told in jobs.items() if told.get("sweep") == config.hydra.sweep.dir}
+    has_failed = not jobs or any(told["status"] not in _WELL for told in jobs.values())
+    finished = [job for job in jobs if is_run(job)]
+    reports = compare_jobs(finished, folder, command="srs_eval -m")
+    for each in reports:
+        say(f"\n{each.text or each.problem}")
+        has_failed |= bool(each.problem)
+    best = _best(folder)
+    if best:
+        say(f"\n{best}")
+    pages = [str(each.page) for each in reports if each.page] or [str(folder)]
+    say("\n" + "\n".join(f"report   {page}" for page in pages))
+    if parent := os.environ.get(PARENT):
+        percents = {job: percent for each in reports for job, percent in each.against.items()}
+        ids = {job: told["run_id"] for job, told in jobs.items() if told["run_id"]}
+        against = {ids[job]: percent for job, percent in percents.items() if job in ids}
+        pictures = sorted(folder.glob("optimization_*.png"))
+        link = option("tracking", resolved(config.tracking)).log_comparison(
+            reports, folder, parent, best=best, pictures=pictures, against=against
+        )
+        say(link)
+    return has_failed
+
+
+def _best(folder: Path) -> str:
+    """Return what to say of the best trial of a search; nothing of a sweep that is none."""
+    if not (folder / BEST).is_file():
+        return ""
+    best: Any = OmegaConf.to_container(OmegaConf.load(folder / BEST))
+    value = f"{best['metric']} {best['best_evaluated_value']:.4f}"
+    return f"best     trial {best['trial']}: validation {value}\nuse it   {best['command']}"
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """End the command with a message where a callback fails."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - Hydra would go on with a warning
+        is_clear = isinstance(error, SrsEvalError | OSError)
+        complain(str(error) if is_clear else traceback.format_exc())
+        sys.exit(1)

@@ -1,4 +1,4 @@
-"""MLflow's client at one address, and what a store needs before the first run."""
+"""MLflow's client at one address, for one experiment."""
 
 from __future__ import annotations
 
@@ -37,18 +37,20 @@ _SETTINGS = {
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
-# What passes, and the seconds to wait for it: locks of sqlite, and rows that two runs add at once
-_PASSING = {"database is locked": 300.0, "unique constraint": 10.0}
-_LOCK_SECONDS = 600.0
+# What passes, in at most so many seconds: locks of sqlite, and rows that two runs add at once
+_PASSING = ("database is locked", "unique constraint")
+_PATIENCE = 300.0
 _AT_ONCE = 1000  # Most values in a request
-RESULTS, TABLES = "results", "tables"  # Folders of a run's files
 COMPLETE = "rows_fingerprint"  # The tag of a run that has all it shall have
 
 
 class Store:
-    """MLflow's client at one address: it waits for what passes, and says what helps."""
+    """An experiment, made if it is new, or that of a run, and MLflow's client at its address.
 
-    def __init__(self, uri: str | None) -> None:
+    The client waits for what passes, and says what helps.
+    """
+
+    def __init__(self, uri: str | None, experiment: str, run_id: str | None = None) -> None:
         uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
         for name, value in _SETTINGS.items():
             os.environ.setdefault(name, value)
@@ -60,10 +62,17 @@ class Store:
         if self.file is not None:
             uri = f"{kind}:///{self.file.as_posix()}" + (f"?{query}" if query else "")
         os.environ["MLFLOW_TRACKING_URI"] = self.uri = uri
-        self.experiment_id = ""
         if self.file is not None and not self.file.exists():
             self.waiting(_create)(self.file)
         self.client = self.waiting(_client)(uri)
+        if run_id:
+            known = self.get_experiment(self.get_run(run_id).info.experiment_id)
+        else:
+            known = self.waiting(self._experiment)(experiment)
+        self.experiment_id = known.experiment_id
+        if _VIEW_TAG not in known.tags:
+            for tag, value in _view_tags().items():
+                self.set_experiment_tag(self.experiment_id, tag, value)
 
     def __getattr__(self, name: str) -> Any:
         return self.waiting(getattr(self.client, name))
@@ -83,11 +92,11 @@ class Store:
                     return function(*arguments, **options)
                 except (MlflowException, SQLAlchemyError, OSError, ImportError) as error:
                     text = str(error).lower()
-                    patience = [wait for what, wait in _PASSING.items() if what in text]
-                    if time.monotonic() - began > max(patience, default=-1.0):
+                    passes = any(what in text for what in _PASSING)
+                    if not passes or time.monotonic() - began > _PATIENCE:
                         # No fit is worth waiting for where no run can ever be kept
                         is_wrong = function is _client and isinstance(error, MlflowException)
-                        refusal = ConfigError if is_wrong and not patience else TrackingError
+                        refusal = ConfigError if is_wrong and not passes else TrackingError
                         # Not with the error of a library, which may have a password
                         raise refusal(self._reason(error)) from None
                     time.sleep(random.uniform(0.1, 0.5))
@@ -104,23 +113,10 @@ class Store:
             helps = "end that process, or go on with tracking=none"
         return f"MLflow at {masked(self.uri)}: {line}\n  {helps}"
 
-    def open(self, name: str, place: str | None, run_id: str | None) -> None:
-        """Open the experiment of a run, or that of a name, which is made if it is new."""
-        if run_id:
-            experiment = self.get_experiment(self.get_run(run_id).info.experiment_id)
-        else:
-            experiment = self.waiting(self._experiment)(name, place)
-        self.experiment_id = experiment.experiment_id
-        if _VIEW_TAG not in experiment.tags:
-            for tag, value in _view_tags().items():
-                self.set_experiment_tag(self.experiment_id, tag, value)
-
-    def _experiment(self, name: str, place: str | None) -> Any:
+    def _experiment(self, name: str) -> Any:
         # Where another program was first, this is called again
-        experiment = self.client.get_experiment_by_name(name)
-        if experiment is not None:
-            return experiment
-        return self.client.get_experiment(self.client.create_experiment(name, place))
+        known = self.client.get_experiment_by_name(name)
+        return known or self.client.get_experiment(self.client.create_experiment(name))
 
     def run(self, run_id: str) -> Any:
         """Return a run of the experiment; None if it is not there, or deleted."""
@@ -139,18 +135,10 @@ class Store:
 
         now = time.time_ns() // 1_000_000
         values = [Metric(name, value, now, step) for name, value, step in metrics]
-        for begin in range(_AT_ONCE, len(values), _AT_ONCE):
-            self.log_batch(run_id, values[begin : begin + _AT_ONCE])
         named = [Param(*each) for each in (params or {}).items()]
         marks = [RunTag(*each) for each in (tags or {}).items()]
-        self.log_batch(run_id, values[:_AT_ONCE], named, marks)
-
-    def log_dataset(self, run_id: str, name: str, digest: str, source: Mapping[str, Any]) -> None:
-        """Log which reviews were scored, and how they were read."""
-        from mlflow.entities import Dataset, DatasetInput, InputTag
-
-        dataset = Dataset(name, digest, "code", json.dumps({"tags": source}, default=str))
-        self.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "eval")])])
+        for begin in range(0, max(len(values), 1), _AT_ONCE):
+            self.log_batch(run_id, values[begin : begin + _AT_ONCE], named, marks)
 
     def end(self, run_id: str, status: str, *, only_running: bool = False) -> None:
         """End a run without complaint, where something has failed or is at its end."""
@@ -160,10 +148,10 @@ class Store:
 
     def log_tables(self, run_id: str, tables: Mapping[str, Any]) -> None:
         """Log frames as MLflow's `log_table` does, which would add rows to those that are there."""
-        files = {f"{TABLES}/{name}.json": table for name, table in tables.items()}
-        for file, table in files.items():
-            self.log_text(run_id, table.to_json(orient="split", index=False), file)
-        listed = [{"path": file, "type": "table"} for file in files]
+        for name, table in tables.items():
+            text = table.to_json(orient="split", index=False)
+            self.log_text(run_id, text, f"tables/{name}.json")
+        listed = [{"path": f"tables/{name}.json", "type": "table"} for name in tables]
         self.set_tag(run_id, "mlflow.loggedArtifacts", json.dumps(listed))
 
     def log_figures(self, run_id: str, files: Sequence[Path]) -> None:
@@ -193,7 +181,7 @@ def _create(file: Path) -> None:
     """Let MLflow make its tables beside a new file, so that a kill leaves no half of them."""
     file.parent.mkdir(parents=True, exist_ok=True)
     folder = file.with_name(f".{file.name}.partial")
-    with FileLock(f"{file}.lock", timeout=_LOCK_SECONDS):
+    with FileLock(f"{file}.lock", timeout=600):
         if file.exists():
             return
         shutil.rmtree(folder, ignore_errors=True)

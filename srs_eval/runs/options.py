@@ -13,7 +13,6 @@ import yaml
 
 PLUG_INS = "srs_eval.conf"  # Entry points of packages that bring options
 _PACKAGE = Path(__file__).resolve().parents[1]
-_WIDTH = 88
 # Algorithms on the page of --help, beside those of plug-ins
 _SHOWN = {"avg", "dash", "forecast", "fsrs6", "fsrs7", "hlr", "lstm", "sm2"}
 
@@ -51,9 +50,9 @@ def help_page(words: Sequence[str]) -> str:
         f"and {len(hidden)} more (algo=? lists them)",
     ]
     listed = [
-        textwrap.fill(f"{group}: {', '.join(names)}", _WIDTH, subsequent_indent="  ")
+        textwrap.fill(f"{group}: {', '.join(names)}", 88, subsequent_indent="  ")
         for group, names in sorted(names_of.items())
     ]
-    content = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))
-    texts = content["hydra"]["help"]
+    config = (conf_folder() / "config.yaml").read_text(encoding="utf-8")
+    texts = yaml.safe_load(config)["hydra"]["help"]
     return "\n".join([texts["header"], *listed, "", texts["footer"]])

@@ -1,51 +1,26 @@
-"""What the terminal shows of runs: the answer first, the rest is in files."""
+"""What is shown of runs: on the terminal the answer first, the rest is in files and figures."""
 
 from __future__ import annotations
 
 import math
+import shutil
 import textwrap
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
-from tqdm import tqdm
 
-from srs_eval.errors import SrsEvalError
+from srs_eval.algorithms.algorithm import IN_WORDS
 from srs_eval.metrics.panel import Panel, shown_metrics
 from srs_eval.runs.summary import TRAITS, Summary
 
 if TYPE_CHECKING:  # with Hydra, which `score` does without
     from srs_eval.runs.config import Setup
-    from srs_eval.runs.evaluation import Evaluation
     from srs_eval.runs.folder import Run
 
 _WIDTH = 100
 _MOST_REASONS = 3
-_HARDLY = 0.2
-
-
-def begin(todo: int, users: int) -> None:
-    """Say how many users an interrupted run or its shards have left to do."""
-    if todo < users:
-        tqdm.write(f"evaluates {todo:,} of {users:,} users: the others were done before")
-
-
-def advice(run: Run, setup: Setup) -> list[str]:
-    """Return what to add where the protocol hardly scores a log and another scores most."""
-    covered = run.facts.coverage.reviews
-    if covered.scored >= _HARDLY * covered.read:
-        return []
-    with suppress(SrsEvalError):
-        seconds = setup.source.read(setup.source.users()[0]).elapsed_seconds
-        if seconds is not None and (share := (seconds > 0).mean()) > 1 / 2:
-            return [
-                f"{setup.protocol.name} scores {covered.scored / covered.read:.1%} of the reviews: "
-                "add protocol=srs_benchmark_secs, which also scores those of one day "
-                f"({share:.0%} of the first user's)"
-            ]
-    return []
 
 
 def run_text(run: Run, panel: Panel, seconds: float | None = None) -> str:
@@ -86,7 +61,11 @@ def _sentence(facts: Summary) -> str:
 def table(facts: Summary, panel: Panel) -> str:
     """Return the metrics that are shown, with their intervals."""
     rows = [
-        (metric.name, f"{row.mean_users:.4f}", _interval(row.lo, row.hi))
+        (
+            metric.name,
+            f"{row.mean_users:.4f}",
+            "" if math.isnan(row.lo) else f"[{row.lo:.4f}, {row.hi:.4f}]",
+        )
         for metric in shown_metrics(panel)
         if (row := facts.metrics.get(metric.name)) and row.n_users
     ]
@@ -107,16 +86,6 @@ def line(run: Run, seconds: float) -> str:
     return "\n".join(lines)
 
 
-def shard_text(shard: str, evaluation: Evaluation, folder: Path) -> str:
-    """Return the result of a shard."""
-    bad = evaluation.summary.exceptions
-    return (
-        f"shard {shard}: {len(evaluation.users):,} users are done in {folder}"
-        f"{bad and f', fits: {bad}'}\n"
-        "the same command without shard= adds up all shards"
-    )
-
-
 def _left_out(run: Run) -> Iterator[str]:
     """Go through what is left out for which reason."""
     covered = run.facts.coverage
@@ -134,5 +103,23 @@ def _reasons(run: Run) -> Iterator[str]:
         yield textwrap.fill(f"{each.status}: {each.reason}{more}", _WIDTH, break_long_words=False)
 
 
-def _interval(lo: float, hi: float) -> str:
-    return "" if math.isnan(lo) else f"[{lo:.4f}, {hi:.4f}]"
+def drawn(run: Run, setup: Setup) -> list[Path]:
+    """Draw the figures of a run in place of those of another in the folder; return the files."""
+    shutil.rmtree(run.folder / "figures", ignore_errors=True)
+    if not setup.content["figures"] or not run.complete:
+        return []
+    from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
+
+    return figures.draw(
+        run.every_prediction(),
+        dict(zip(run.by_user.names, run.by_user.values.T, strict=True)),
+        run.folder / "figures",
+        fits=list(run.fits()),
+        title=f"{run.facts.label} on {setup.source.name}",
+        note=note_of(run),
+    )
+
+
+def note_of(run: Run) -> str:
+    """Return what a reader of a figure should know: when, and irregular fits."""
+    return "; ".join(filter(None, [f"predicted {IN_WORDS[run.facts.when]}", run.facts.exceptions]))

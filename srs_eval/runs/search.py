@@ -22,12 +22,11 @@ from optuna.trial import FrozenTrial, TrialState
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, Pruned
 from srs_eval.evaluation.scoring import ScoredUser
-from srs_eval.runs.callbacks import BEST
 from srs_eval.runs.compute import available_cores
 from srs_eval.runs.config import option, resolved
-from srs_eval.runs.console import complain
 from srs_eval.runs.folder import JOB, Run
-from srs_eval.runs.job import published
+from srs_eval.runs.job import BEST, published
+from srs_eval.runs.words import complain
 
 _OF_ROWS = ("protocol", "data", "panel")
 # What the command for the best trial does without: it scores the rows of the protocol inside
@@ -56,16 +55,13 @@ class Search:
         }
         self._fixed = {key: str(o.input_line) for key, o in last.items() if key not in self._space}
         if not self._space:
-            raise ConfigError(
-                "nothing to search: give a space, such as 'algo.KEY=interval(0.1,10)'"
-            )
+            raise ConfigError("nothing to search: add a space, such as algo.KEY=interval(0.1,10)")
         if rows := [key for key in self._space if key.lstrip("~+").startswith(_OF_ROWS)]:
             raise ConfigError(f"{', '.join(rows)}: trials on other rows cannot be compared")
         self._study = self._opened({key: str(last[key].input_line) for key in self._space})
 
     def run(self, launch: Callable[..., Sequence[Any]]) -> None:
         """Run the trials that are left, in batches, and write which is the best."""
-        failures = 0
         while batch := self._batch():
             words = [[*self._fixed.values(), *_words(trial)] for trial in batch]
             jobs = launch(words, initial_job_idx=batch[0].number)
@@ -73,12 +69,8 @@ class Search:
             for trial, job in zip(batch, jobs, strict=True):
                 state, value, message = self._outcome(job)
                 self._study.tell(trial.number, value, state)
-                failures = failures + 1 if state == TrialState.FAIL else 0
                 if message:
                     complain(f"trial {trial.number} {message}")
-            if failures >= self._options.max_failures:
-                complain(f"the search ends: {failures} trials in a row have failed")
-                break
         if trials := self._study.get_trials(states=(TrialState.COMPLETE,)):
             self._write(next(each for each in trials if each.value == self._study.best_value))
             _draw(self._study, self._options.metric, self._folder)
@@ -86,11 +78,8 @@ class Search:
     def _opened(self, space: dict[str, str]) -> optuna.Study:
         """Open the study in the folder, or begin one."""
         metric = self._options.metric
-        study = optuna.create_study(
-            **_place(self._folder),
-            load_if_exists=True,
-            direction=_direction(self._config, metric),
-        )
+        direction, place = _direction(self._config, metric), _place(self._folder)
+        study = optuna.create_study(**place, direction=direction, load_if_exists=True)
         search = {"space": space, "options": self._fixed, "metric": metric}
         before = study.user_attrs.get("search", search)
         if differ := [key for key in search if before[key] != search[key]]:
@@ -159,9 +148,8 @@ class Watch:
         self._users, self._column = users, names.index(config.sweeper.metric)
         pruner = instantiate(config.sweeper.pruner)
         study = optuna.load_study(**_place(Path(config.sweep.dir)), pruner=pruner)
-        before = study.get_trials()[config.job.num]
-        self._trial = optuna.trial.Trial(study, before._trial_id)
-        self._reported = before.intermediate_values  # By this trial, before it was killed
+        trial_id = study.get_trials()[config.job.num]._trial_id
+        self._trial = optuna.trial.Trial(study, trial_id)
         self._values: dict[User, float] = {}
         self._step = 0
 
@@ -171,7 +159,7 @@ class Watch:
         while self._step < len(self._users) and self._users[self._step] in self._values:
             self._step += 1
             scores = [self._values[each] for each in self._users[: self._step]]
-            if self._step in self._reported or np.isnan(scores).all():
+            if np.isnan(scores).all():
                 continue
             self._trial.report(float(np.nanmean(scores)), self._step)
             if self._step < len(self._users) and self._trial.should_prune():

@@ -37,7 +37,6 @@ _LONGEST_REASON = 300
 LOUD = 0.1
 # Below these, scores say next to nothing
 FEWEST_REVIEWS, FEWEST_OF_A_KIND = 100, 10
-_OTHERWISE = "not used by the protocol"
 
 
 @dataclass(slots=True)
@@ -190,8 +189,9 @@ class Census:
 
     def facts(self) -> dict[str, Any]:
         """Return what a summary says of all of them."""
-        by_reason = sum((*self.dropped.values(), *self.unscored.values()))
-        self.unscored[_OTHERWISE] = 2 * self.reviews["read"] - self.reviews.total() - by_reason
+        others = 2 * self.reviews["read"] - self.reviews.total()
+        others -= self.dropped.total() + self.unscored.total()
+        self.unscored["not used by the protocol"] = others
         of_users, of_reviews = dict[str, Any](self.users), dict[str, Any](self.reviews)
         of_reviews |= {"dropped": dict(+self.dropped), "unscored": dict(+self.unscored)}
         left_out = sorted(self.left_out.values(), key=lambda each: (each.status, -each.users))

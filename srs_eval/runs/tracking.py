@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,27 +17,24 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 from hydra.core.hydra_config import HydraConfig
-from hydra.utils import to_absolute_path
 
 from srs_eval.errors import ConfigError, Pruned
 from srs_eval.metrics.panel import HEADLINE, WITH_BOUNDS, shown_metrics
-from srs_eval.places import has_secret, masked
+from srs_eval.places import masked
+from srs_eval.runs.cli import PARENT
 from srs_eval.runs.config import Setup
 from srs_eval.runs.folder import FILES, FITS, Run
-from srs_eval.runs.mlflow_store import COMPLETE, RESULTS, Store, key
-from srs_eval.runs.settings import PARENT
+from srs_eval.runs.mlflow_store import COMPLETE, Store, key
 from srs_eval.runs.summary import TRAITS
+from srs_eval.runs.words import dotted
 
 if TYPE_CHECKING:
     from srs_eval.comparison.sweep import Report
 
 SHOWN = (*HEADLINE, "brier", "ici")
 _DESCRIPTION = "mlflow.note.content"
-_RUN_ID = "MLFLOW_RUN_ID"  # Set by `mlflow run`
-_GROUPS = ("algo", "data", "protocol", "panel")
 _TAGS = ("when", "config_hash", "code_hash")
-_COUNTS = ("failed", "fallback", "skipped")
-_LEARNING = ("training_loss", "test_log_loss")  # Columns of fits: the loss after each step
+_GROUPS = ("algo", "data", "protocol", "panel")
 _LONGEST_NAME = 250
 _LONGEST_VALUE = 500
 _LONGEST_NOTE = 8000
@@ -69,8 +67,6 @@ class Mlflow:
         working directory.
     experiment : str
         Group of runs to compare.
-    artifacts : str, optional
-        Folder or URI for the files of a new experiment; None leaves it to MLflow.
     model : bool
         Whether to log the model that was fitted to the first user, to be served.
     system_metrics : bool
@@ -79,17 +75,10 @@ class Mlflow:
 
     uri: str | None = None
     experiment: str = "srs_eval"
-    artifacts: str | None = None
     model: bool = False
     system_metrics: bool = False
 
     def __post_init__(self) -> None:
-        for name, address in (("uri", self.uri), ("artifacts", self.artifacts)):
-            if address and has_secret(address):
-                raise ConfigError(
-                    f"tracking.{name}={masked(address)}: the address has a password, which would "
-                    "be saved; set MLFLOW_TRACKING_URI in the environment"
-                )
         if self.system_metrics and find_spec("psutil") is None:
             raise ConfigError("tracking.system_metrics=true needs psutil: pip install psutil")
 
@@ -98,26 +87,34 @@ class Mlflow:
         """Begin the run of a job, or continue that of an interrupted one."""
         tags = {name: setup.tags[name] for name in _TAGS} | setup.content["tags"]
         tags["output"] = str(folder.absolute())
-        store, run = self._begun(_name(setup), tags, run_id, os.environ.get(PARENT))
-        tracked = Tracked(store, run.info.run_id, setup, with_model=self.model)
-        with _ending(store, tracked.run_id), ExitStack() as last:
-            if self.system_metrics:
-                from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
-
-                monitor = SystemMetricsMonitor(tracked.run_id)
-                monitor.start()
-                last.callback(monitor.finish)
-            # `mlflow run` has logged those of its entry point, an interrupted run its own
-            params = run.data.params
-            new = {name: value for name, value in _params(setup).items() if name not in params}
+        model = setup.algorithm
+        marks = "".join(mark for trait, (mark, _) in TRAITS.items() if getattr(model, trait, False))
+        label = f"{setup.label} {marks}".rstrip()
+        name = setup.content["name"] or f"{label} on {setup.choices['data']}"
+        store, run = self._begun(name, tags, run_id, os.environ.get(PARENT))
+        tracked = Tracked(store, run.info.run_id, setup, self.model)
+        # `mlflow run` has logged those of its entry point, an interrupted run its own
+        params = run.data.params
+        new = {name: value for name, value in _params(setup).items() if name not in params}
+        try:
             store.log(tracked.run_id, params=new)
-            yield tracked
-            status = "FAILED" if tracked.is_failed else "FINISHED"
-            store.set_terminated(tracked.run_id, status)
+            with ExitStack() as last:
+                if self.system_metrics:
+                    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+
+                    monitor = SystemMetricsMonitor(tracked.run_id)
+                    monitor.start()
+                    last.callback(monitor.finish)
+                yield tracked
+            store.set_terminated(tracked.run_id, "FAILED" if tracked.is_failed else "FINISHED")
+        except BaseException as error:
+            is_stopped = isinstance(error, KeyboardInterrupt | SystemExit | Pruned)
+            store.end(tracked.run_id, "KILLED" if is_stopped else "FAILED")
+            raise
 
     def has(self, run_id: str | None) -> bool:
         """Whether the store has a run, complete."""
-        run = self._opened().run(run_id) if run_id else None
+        run = Store(self.uri, self.experiment).run(run_id) if run_id else None
         return run is not None and COMPLETE in run.data.tags and run.info.status != "RUNNING"
 
     def parent(self, name: str, sweep_id: str, run_id: str | None = None) -> str:
@@ -142,21 +139,20 @@ class Mlflow:
         """
         store, run = self._begun(folder.name, {} if run_id else {"kind": "comparison"}, run_id)
         run_id = str(run.info.run_id)
-        with _ending(store, run_id):
-            tables = {f"comparison_{n}": each.table for n, each in enumerate(reports, 1)}
-            store.log_tables(run_id, {n: table for n, table in tables.items() if len(table)})
-            for file in (file for each in reports for file in each.files):
-                inside = file.parent.relative_to(folder) if folder in file.parents else ""
-                store.log_artifact(run_id, str(file), str(Path("comparison", inside)))
-            store.log_figures(run_id, pictures)
-            text = "\n\n".join(filter(None, [best, *(each.text for each in reports)]))
-            first, _, rest = text.partition("\n")
-            note = f"**{first}**\n\n```text\n{rest.strip(chr(10))}\n```" if text else ""
-            store.set_tag(run_id, _DESCRIPTION, note[:_LONGEST_NOTE])
-            for job, percents in (against or {}).items():
-                rows = [(f"vs_baseline/{name}_percent", v, 0) for name, v in percents.items()]
-                store.log(job, rows)
-            store.set_terminated(run_id)
+        tables = {f"comparison_{n}": each.table for n, each in enumerate(reports, 1)}
+        store.log_tables(run_id, {n: table for n, table in tables.items() if len(table)})
+        for file in (file for each in reports for file in each.files):
+            inside = file.parent.relative_to(folder) if folder in file.parents else ""
+            store.log_artifact(run_id, str(file), str(Path("comparison", inside)))
+        store.log_figures(run_id, pictures)
+        text = "\n\n".join(filter(None, [best, *(each.text for each in reports)]))
+        first, _, rest = text.partition("\n")
+        note = f"**{first}**\n\n```text\n{rest.strip(chr(10))}\n```" if text else ""
+        store.set_tag(run_id, _DESCRIPTION, note[:_LONGEST_NOTE])
+        for job, percents in (against or {}).items():
+            rows = [(f"vs_baseline/{name}_percent", v, 0) for name, v in percents.items()]
+            store.log(job, rows)
+        store.set_terminated(run_id)
         return store.link()
 
     def _begun(
@@ -167,9 +163,8 @@ class Mlflow:
         parent: str | None = None,
     ) -> tuple[Store, Any]:
         """Begin a run, or continue that of `mlflow run`, or of an interrupted command."""
-        own = os.environ.get(_RUN_ID)
-        store = self._opened(own)
-        os.environ.pop(_RUN_ID, None)
+        own = os.environ.pop("MLFLOW_RUN_ID", None)  # of `mlflow run`
+        store = Store(self.uri, self.experiment, own)
         if parent and (sweep := store.run(parent)):
             sweep_id = sweep.data.tags["sweep_id"]
             tags = {**tags, "mlflow.parentRunId": parent, "sweep_id": sweep_id}
@@ -183,65 +178,43 @@ class Mlflow:
         tags = resolve_tags(dict(tags))
         return store, store.create_run(store.experiment_id, tags=tags, run_name=name)
 
-    def _opened(self, run_id: str | None = None) -> Store:
-        """Open the store and the experiment, or that of a run."""
-        store = Store(self.uri)
-        place = self.artifacts
-        if place and "://" not in place:
-            place = Path(to_absolute_path(place)).as_uri()
-        store.open(self.experiment, place, run_id)
-        return store
 
-
-@contextmanager
-def _ending(store: Store, run_id: str) -> Iterator[None]:
-    """End a run without complaint where the body fails or is stopped."""
-    try:
-        yield
-    except BaseException as error:
-        is_stopped = isinstance(error, KeyboardInterrupt | SystemExit | Pruned)
-        store.end(run_id, "KILLED" if is_stopped else "FAILED")
-        raise
-
-
+@dataclass
 class Tracked:
     """The run in MLflow of a job."""
 
-    def __init__(self, store: Store, run_id: str, setup: Setup, *, with_model: bool) -> None:
-        self.run_id = run_id
-        self.link = store.link()
-        self.is_failed = False
-        self._store, self._setup, self._with_model = store, setup, with_model
+    store: Store
+    run_id: str
+    setup: Setup
+    with_model: bool
+    is_failed: bool = False
 
     def log(self, run: Run, text: str, figures: Sequence[Path]) -> None:
         """Log the results, whose files are on the disk."""
-        store, setup, facts, run_id = self._store, self._setup, run.facts, self.run_id
-        source = {"location": masked(setup.source.location), **setup.content["data"]}
-        store.log_dataset(run_id, setup.source.name, facts.rows_fingerprint, source)
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        store, setup, facts, run_id = self.store, self.setup, run.facts, self.run_id
+        read = {"location": masked(setup.source.location), **setup.content["data"]}
+        source = json.dumps({"tags": read}, default=str)
+        scored = Dataset(setup.source.name, facts.rows_fingerprint, "code", source)
+        mark = InputTag("mlflow.data.context", "eval")
+        store.log_inputs(run_id, [DatasetInput(scored, [mark])])
         rows = [{"metric": name, **asdict(row)} for name, row in facts.metrics.items()]
         tables = {"metrics": pd.DataFrame(rows), "thresholds": pd.DataFrame(facts.thresholds)}
         store.log_tables(run_id, tables)
         for name in FILES:
             if (run.folder / name).is_file():
-                store.log_artifact(run_id, str(run.folder / name), RESULTS)
+                store.log_artifact(run_id, str(run.folder / name), "results")
         tags = {}
-        if self._with_model:
+        if self.with_model:
             from srs_eval.runs.mlflow_model import log_model  # Not where no model is logged
 
             tags["model"] = log_model(store, run_id, setup, run)
         store.log_figures(run_id, figures)
-        tags[_DESCRIPTION] = _description(self.run_id, run, text, figures, setup.content["notes"])
+        tags[_DESCRIPTION] = _description(run_id, run, text, figures, setup.content["notes"])
         values = [*_values(setup, run), *_learning(run)]
         store.log(run_id, values, tags={**tags, COMPLETE: facts.rows_fingerprint})
         self.is_failed = bool(facts.failed)
-
-
-def _name(setup: Setup) -> str:
-    marks = "".join(
-        mark for trait, (mark, _) in TRAITS.items() if getattr(setup.algorithm, trait, False)
-    )
-    label = f"{setup.label} {marks}".rstrip()
-    return setup.content["name"] or f"{label} on {setup.choices['data']}"
 
 
 def _params(setup: Setup) -> dict[str, str]:
@@ -250,20 +223,13 @@ def _params(setup: Setup) -> dict[str, str]:
     typed = (word.lstrip("+").partition("=") for word in words)
     named = {name.rpartition("@")[2]: value for name, _, value in typed}
     named = {name: value for name, value in named.items() if name.partition(".")[0] in _GROUPS}
-    named |= dict(_flat(setup.content["algo"], "algo."))
+    for name, value in dotted(setup.content["algo"], "algo."):
+        if name.endswith("._target_"):  # what is inside another, by its class
+            named[name.removesuffix("._target_")] = value.rpartition(".")[2]
+        elif value is not None:
+            named[name] = value
     named |= {group: setup.choices[group] for group in _GROUPS} | {"seed": setup.content["seed"]}
     return {key(name): masked(str(value)[:_LONGEST_VALUE]) for name, value in named.items()}
-
-
-def _flat(content: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Go through settings, with the class of what is inside another: ``algo.base``, ``Hlr``."""
-    for name, value in content.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        elif name == "_target_":
-            yield prefix.rstrip("."), str(value).rpartition(".")[2]
-        elif value is not None:
-            yield f"{prefix}{name}", value
 
 
 def _values(setup: Setup, run: Run) -> Iterator[tuple[str, float, int]]:
@@ -279,7 +245,7 @@ def _values(setup: Setup, run: Run) -> Iterator[tuple[str, float, int]]:
             values |= {f"test/{name}_low": row.lo, f"test/{name}_high": row.hi}
     for name, counts in (("users", facts.coverage.users), ("reviews", facts.coverage.reviews)):
         values |= {f"rests_on/{name}": counts.scored, f"rests_on/{name}_read": counts.read}
-    values |= {f"fits/{name}": getattr(facts, name) for name in _COUNTS}
+    values |= {f"fits/{name}": getattr(facts, name) for name in ("failed", "fallback", "skipped")}
     values["fits/seconds"] = np.sum(_of_fits(run, "seconds"))
     for name, value in values.items():
         if math.isfinite(value):
@@ -288,7 +254,7 @@ def _values(setup: Setup, run: Run) -> Iterator[tuple[str, float, int]]:
 
 def _learning(run: Run) -> Iterator[tuple[str, float, int]]:
     """Go through the loss after each step, mean over fits; one that ends stays at its last."""
-    for name in _LEARNING:
+    for name in ("training_loss", "test_log_loss"):
         fits = [losses for losses in _of_fits(run, name) if losses]
         most = max(map(len, fits), default=0)
         padded = [losses + losses[-1:] * (most - len(losses)) for losses in fits]

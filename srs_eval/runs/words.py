@@ -1,18 +1,30 @@
-"""The words of the small commands: what they read, then KEY=VALUE."""
+"""Words on the terminal: those of the small commands, what they read, then KEY=VALUE."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.runs.console import complain, say
 
 T = TypeVar("T")
 REQUIRED: Any = "???"  # The default of what has to be typed, as OmegaConf has it
+
+
+def say(text: str) -> None:
+    """Print a text at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    """Print a text on standard error."""
+    sys.stderr.write(f"srs_eval: {text.rstrip()}\n")
+    sys.stderr.flush()
 
 
 def status(options: type[T], run: Callable[[T], int | None], words: Sequence[str]) -> int:
