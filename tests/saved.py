@@ -12,10 +12,9 @@ from srs_eval.evaluation.scoring import score_user
 from srs_eval.metrics.bootstrap import user_sums
 from srs_eval.metrics.predictions import Curves, concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.compute import Serial
 from srs_eval.runs.config import Setup
-from srs_eval.runs.evaluation import added_up, evaluate
+from srs_eval.runs.evaluation import Checkpoint, added_up, evaluate
 from srs_eval.runs.folder import Run, save
 
 NO_BAR = partial(tqdm, disable=True)

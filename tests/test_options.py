@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import shlex
 from functools import cache
 from pathlib import Path
 
@@ -13,8 +12,8 @@ from omegaconf import OmegaConf
 
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.metrics.panel import default_panel
+from srs_eval.runs.cli import Settings
 from srs_eval.runs.config import GROUPS, build, composed, resolved
-from srs_eval.runs.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
@@ -120,17 +119,6 @@ def test_the_top_level_is_what_the_schema_says_with_a_default_of_each_group():
     cfg, choices = composed({"tracking": "none"})
     assert all("_target_" in cfg[group] for group in GROUPS)
     assert build(cfg, choices).panel.names == default_panel().names
-
-
-@each(OVERLAYS)
-def test_an_overlay_is_short_and_begins_with_its_command(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "# @package _global_"
-    words = shlex.split(lines[1].removeprefix("# "))
-    assert words[:3] == ["python", "-m", "srs_eval"]
-    assert f"{path.parent.name}={path.stem}" in words
-    overrides = [word for word in words[3:] if not word.startswith("-")]
-    assert all(composed(dict([word.split("=")])) for word in overrides if "." not in word)
 
 
 def test_the_leaderboard_lists_algorithms_that_need_no_further_package():

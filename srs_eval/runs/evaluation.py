@@ -139,8 +139,8 @@ def evaluate(
     """Evaluate all users; those that `folder` has from an interrupted run are not done again.
 
     Of a shard, the users of all shards that are done are not added up. `bar` makes a progress bar
-    over fits, such as `tqdm.tqdm`. `begin` is called with the numbers of users to do and of all, and
-    `watch` with each user who is done; it can end the evaluation by raising `Pruned`.
+    over fits, such as `tqdm.tqdm`. `begin` is called with the numbers of users to do and of all,
+    and `watch` with each user who is done; it can end the evaluation by raising `Pruned`.
     """
     users = checked_users(setup.source)
     mine = of_shard(users, setup.content["shard"])

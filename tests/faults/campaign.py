@@ -19,32 +19,21 @@ from pathlib import Path
 from random import Random
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "faults"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests" / name) for name in ("faults", "runs", "")]
 
+import kills  # noqa: E402
 import logs  # noqa: E402
 import pandas as pd  # noqa: E402
 import run_folders  # noqa: E402
-from disturbed import Scene  # noqa: E402
 from judging import BAD, OUTCOMES, WAIT_LIMIT, judged, judged_within_limits  # noqa: E402
 from tabulate import tabulate  # noqa: E402
 
 # Cases that start processes, one at a time: how many a round, and the function.
-PROCESSES = {
-    "30 starts at once": (1, Scene.many_on_a_fresh_store),
-    "kill: creating the store": (3, Scene.kill_while_the_store_is_created),
-    "kill: evaluating": (3, Scene.kill_while_users_are_evaluated),
-    "kill: cleaning up": (3, Scene.kill_in_clean_up),
-    "two runs in one folder": (2, Scene.two_in_one_folder),
-    "output folder removed": (1, Scene.the_folder_vanishes),
-    "file size limit": (2, Scene.the_disk_is_full),
-    "database locked": (1, Scene.the_database_is_locked),
-}
+PROCESSES = {"kill": (1, kills.killed)}
 # Cases that are judged in a process with limits.
 INPUTS = {
     "csv": (60, logs.csv_log),
     "parquet": (60, logs.parquet_log),
-    "parquet of equal rows": (1, logs.equal_rows),
-    "public data set": (20, logs.public_log),
     "anki": (40, logs.anki_log),
     "run folders": (20, run_folders.run_folder),
     "weights": (5, run_folders.weights),
@@ -84,7 +73,7 @@ def of_processes(cases, folder):
     """Judge cases that start processes."""
     for case in cases:
         with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as place:
-            yield case, *judged(PROCESSES[case.kind][1], Scene(case.random, Path(place)))
+            yield case, *judged(PROCESSES[case.kind][1], case.random, Path(place))
 
 
 def of_inputs(cases, folder):

@@ -1,6 +1,5 @@
-"""Review logs, changed: tables harmlessly, harmfully or by bytes; Anki's by SQL or by bytes."""
+"""Review logs, changed: tables by impossible values or by bytes; Anki's by SQL or by bytes."""
 
-import csv
 import hashlib
 import sqlite3
 import tempfile
@@ -17,14 +16,11 @@ from judging import right, too_long
 
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.options import Columns
-from srs_eval.data.reviews import REVIEW_COLUMNS
-from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import SrsEvalError
 
 _FIRST = 1_700_000_000
 _LAYOUTS = (Columns(), Columns(day="day"), Columns(day="day", user="who"))
-_WORDS = {1: "again", 2: "Hard", 3: "Good", 4: "easy"}
 # No layout of reviews has any of these as a value of the column.
 _NEVER = {
     "card": ("NaN", "null", "None", "", "nan", "<NA>", "NULL"),
@@ -52,7 +48,7 @@ def csv_log(random, folder):
         return f"{column}={value[:40]!r}"
 
     log.to_csv(path, index=False)
-    return _changed(random, source, path, harmful, lambda: _write_otherwise(random, path, log))
+    return _changed(random, source, path, harmful)
 
 
 def parquet_log(random, folder):
@@ -60,48 +56,13 @@ def parquet_log(random, folder):
     path = folder / "log.parquet"
     source, log = _invented(random, path)
     table = pa.Table.from_pandas(log)
-
-    def harmless():
-        changed = random.choice(_SAME_TABLE)(table)
-        size, codec = random.choice((1, 7, 1000)), random.choice(("snappy", "zstd", "none"))
-        pq.write_table(changed, path, row_group_size=size, compression=codec)
-
     pq.write_table(table, path, write_page_checksum=True)
-    return _changed(random, source, path, lambda: _of_other_kind(random, table, path), harmless)
+    return _changed(random, source, path, lambda: _of_other_kind(random, table, path))
 
 
-def public_log(random, folder):
-    """Change a folder in the layout of the public data set and read it."""
-    path = folder / "revlogs" / "user_id=1" / "data.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _, log = _invented(random, path)
-    columns = {"card_id": log["card"], "day_offset": log.index, "rating": log["rating"], "state": 1}
-    table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
-    pq.write_table(table, path, write_page_checksum=True)
-    source = RevlogsFolder(folder)
-    return _changed(random, source, path, lambda: _of_other_kind(random, table, path), None)
-
-
-def equal_rows(random, folder):
-    """Read a small parquet file that holds more equal rows than there is memory for."""
-    path = folder / "log.parquet"
-    count = random.choice((20_000_000, 60_000_000))
-    group = pa.table({name: np.zeros(1_000_000, np.int8) for name in ("card", "rating", "day")})
-    with pq.ParquetWriter(path, group.schema) as writer:
-        for _ in range(count // len(group)):
-            writer.write_table(group)
-    source = ReviewTable(path, Columns(day="day"))
-    return judge(source, path, lambda _: [f"{count:,} equal rows were accepted"])
-
-
-def _changed(random, source, path, harmful, harmless):
-    """Change a log in one of three ways, and judge what is read of it then."""
-    expected = _read(source)
-    family = random.choice(("harmful", "bytes", "bytes", "harmless" if harmless else "harmful"))
-    if family == "harmless" and harmless is not None:
-        harmless()
-        return judge(source, path, lambda log: _differing(log, expected))
-    if family == "harmful":
+def _changed(random, source, path, harmful):
+    """Change a log so that it must be refused, or by bytes, and judge what is read of it."""
+    if random.random() < 0.3:
         what = harmful()
         return judge(source, path, lambda _: [f"{what} was accepted"])
     path.write_bytes(damaged(random, path.read_bytes()))
@@ -119,25 +80,6 @@ def _invented(random, path):
     )
     log = log.assign(day=day) if layout.day else log.assign(time=_FIRST + day * 86_400)
     return ReviewTable(path, layout), log.assign(who="ann") if layout.user else log
-
-
-def _write_otherwise(random, path, log):
-    """Write the same log as another program might."""
-    if random.random() < 0.3:
-        log = log.assign(rating=log["rating"].map(_WORDS))
-    if random.random() < 0.5:
-        log = log.map(lambda value: f"{value}{' ' * random.choice((0, 0, 2))}")
-    log.to_csv(
-        path,
-        index=False,
-        columns=random.sample([*log], len(log.columns)),
-        encoding=random.choice(("utf-8", "utf-8-sig")),
-        sep=random.choice(",;\t"),
-        lineterminator=random.choice(("\n", "\r\n")),
-        quoting=random.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC)),
-    )
-    if random.random() < 0.3:
-        path.write_bytes(path.read_bytes() + b"\n\n")
 
 
 def _of_other_kind(random, table, path):
@@ -166,15 +108,6 @@ def _rows_of_parquet(path):
         return int(pq.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError, UnicodeDecodeError):  # of a damaged name of a column
         return None
-
-
-def _differing(log, expected):
-    """Return the columns that a harmless change has changed."""
-    return [
-        f"{name} differs after a harmless change"
-        for name in REVIEW_COLUMNS
-        if not np.array_equal(getattr(log, name), getattr(expected, name))
-    ]
 
 
 def broken(log, rows):
@@ -226,14 +159,6 @@ OTHER_KINDS = {
     "durations": lambda count: pa.array([1] * count, pa.duration("s")),
     "infinity": lambda count: pa.array([float("inf")] * count),
 }
-_SAME_TABLE = (
-    lambda table: table.select(table.column_names[::-1]),
-    lambda table: table.append_column("other", OTHER_KINDS["list"](len(table))),
-    lambda table: table.replace_schema_metadata({"pandas": "{garbage"}),
-    lambda table: _with("card", lambda cards: cards.dictionary_encode(), table),
-    lambda table: _with("rating", lambda ratings: ratings.cast(pa.float32()), table),
-    lambda table: table.append_column("why", table["card"]).append_column("why", table["card"]),
-)
 
 
 # Anki collections and packages, changed by SQL and by bytes.

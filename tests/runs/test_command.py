@@ -1,9 +1,6 @@
 """The command: what it leaves and says, and what it refuses in a line or two."""
 
 import math
-import os
-import re
-import struct
 import sys
 from pathlib import Path
 
@@ -11,11 +8,9 @@ import pytest
 from commands import (
     QUIET,
     SMALL,
-    apart,
     columns_of,
     outcome_of,
     process,
-    run_here,
     say_installed,
     summary_of,
     write,
@@ -86,38 +81,11 @@ def test_a_run_leaves_everything_the_contract_names(here):
         assert row["lo"] is None or f"[{row['lo']:.4f}, {row['hi']:.4f}]" in rows[name]
 
 
-@pytest.mark.slow
-def test_on_a_terminal_one_line_shows_the_progress(here, monkeypatch):
-    fcntl, termios = map(pytest.importorskip, ("fcntl", "termios"))
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    with os.fdopen(theirs, "w") as terminal:
-        monkeypatch.setattr(sys, "stderr", terminal)
-        assert run_here(["algo=avg", *WORDS, "hydra.run.dir=out"]) == 0
-        shown = os.read(ours, 100_000).decode()
-    os.close(ours)
-    assert "avg:   0%" in shown
-    assert "/10 [" in shown
-    assert "\n" not in shown
-
-
-@pytest.mark.slow
-def test_the_run_goes_on_when_nobody_reads_what_it_says(tmp_path):
-    words = " ".join(["algo=avg", *WORDS, "hydra.run.dir=out"])
-    shell = f"set -o pipefail; {sys.executable} -m srs_eval {words} | head -n 1"
-    done = process(["bash", "-c", shell], cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert outcome_of(tmp_path / "out")["status"] == "ok"
-
-
 def test_the_same_seed_gives_the_same_files_and_another_run_keeps_nothing(here):
     for folder in ("one", "two"):
         assert here("algo=hlr", *WORDS, f"hydra.run.dir={folder}").status == 0
     for name in ("scores.parquet", "predictions.parquet", "curves.parquet"):
         assert Path("one", name).read_bytes() == Path("two", name).read_bytes(), name
-    before = Path("one/summary.json").read_bytes()
-    assert "nothing is fitted" in here("algo=hlr", *WORDS, "hydra.run.dir=one").out
-    assert Path("one/summary.json").read_bytes() == before
     assert here("algo=moving_avg", *WORDS, "hydra.run.dir=one").status == 0
     assert not Path("one/curves.parquet").exists()
     assert summary_of(Path("one"))["algo"] == "moving_avg"
@@ -220,54 +188,6 @@ def test_an_algorithm_that_looks_ahead_is_refused_at_the_start(here):
     assert (done.status, "check_lookahead=false" in done.err) == (1, True)
     words = ("algo=cheat", *WORDS, "hydra.run.dir=out", "check_lookahead=false")
     assert here("--config-dir=own", *words).status == 0
-
-
-@pytest.mark.parametrize("days", [1, 2])  # with one, nothing is scored
-def test_a_log_of_one_day_per_card_is_told_which_protocol_scores_it(here, days):
-    times = [
-        (card, 1 + card // 9 + 2 * day, hour)
-        for card in range(200)
-        for day in range(days)
-        for hour in range(8, 18, 2)
-    ]
-    rows = [f"c{card},3,2024-01-{day:02}T{hour:02}:00" for card, day, hour in times]
-    write(here.folder, {"log.csv": "\n".join(["card,rating,time", *rows])})
-    done = here("algo=avg", *QUIET, "data=csv", "data.path=log.csv", "panel=quick")
-    assert f"0 of 1 users, 0 of {len(rows):,}" in done.out or days == 2
-    assert "protocol=srs_benchmark_secs" in done.out.splitlines()[0]
-
-
-def test_where_a_run_was_interrupted_the_same_command_goes_on(here, monkeypatch):
-    from srs_eval.evaluation import evaluate as evaluating
-
-    read = evaluating.EvaluateUser.__call__
-
-    def stopped(one, user, tick):
-        if user == 2:
-            raise KeyboardInterrupt
-        return read(one, user, tick)
-
-    words = ("algo=avg", *WORDS, "hydra.run.dir=out")
-    with monkeypatch.context() as patch:
-        patch.setattr(evaluating.EvaluateUser, "__call__", stopped)
-        done = here(*words)
-    assert done.status == 130
-    assert re.search(r"interrupted; .*hydra\.run\.dir=\S*out", done.err)
-    assert outcome_of(Path("out"))["status"] == "interrupted"
-    done = here(*words)
-    assert (done.status, "evaluates 1 of 2 users" in done.out) == (0, True)
-
-
-@pytest.mark.slow
-def test_a_command_in_a_process_ends_with_the_status_of_its_jobs(tmp_path):
-    words = (*WORDS, "hydra.sweep.dir=out")
-    done = apart(tmp_path, "-m", "algo=avg,constant", *words)
-    assert done.status == 0, done.err
-    assert "report" not in done.err
-    assert len([line for line in done.out.splitlines() if line.startswith(("0_", "1_"))]) == 2
-    assert len(done.out.splitlines()) <= 30
-    done = apart(tmp_path, "-m", "algo=avg,constant", *words, "data.users=1,-1")
-    assert done.status == 1
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from srs_eval.errors import ConfigError
 from srs_eval.runs.compute import Lost, Processes, Serial
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="/proc of Linux")
@@ -129,8 +128,3 @@ def test_no_worker_outlives_its_parent(tmp_path, of_group):
         while any(Path(f"/proc/{worker}").exists() for worker in workers):
             assert time.monotonic() - began < 5
             time.sleep(0.05)
-
-
-def test_options_that_cannot_be_are_refused():
-    with pytest.raises(ConfigError, match=r"compute\.workers=0"):
-        Processes(0)

@@ -16,7 +16,7 @@ from tqdm import tqdm
 from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters
-from srs_eval.errors import ConfigError, FailedAlikeError, FitError, FitSkipped, ReviewLogError
+from srs_eval.errors import FailedAlikeError, FitError, FitSkipped
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import brier, log_loss
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
@@ -26,9 +26,8 @@ from srs_eval.protocol.task import Fold, Task
 from srs_eval.protocol.validation import Validation
 from srs_eval.runs import config
 from srs_eval.runs import folder as files
-from srs_eval.runs.checkpoint import Checkpoint
 from srs_eval.runs.compute import Processes
-from srs_eval.runs.evaluation import added_up, data_fingerprint, evaluate, of_shard
+from srs_eval.runs.evaluation import Checkpoint, added_up, data_fingerprint, evaluate
 
 PANEL = Panel([log_loss, brier])
 GOOD = (1, 2, 3, 4, 5)
@@ -51,14 +50,6 @@ class WithFailures(Logs):
     def read(self, user):
         if user == "broken":
             raise ValueError("row 17 of 5,000 is torn")
-        return super().read(user)
-
-
-class Counting(Logs):
-    """Logs that count how often each is read."""
-
-    def read(self, user):
-        self.reads.append(user)
         return super().read(user)
 
 
@@ -112,16 +103,6 @@ def test_progress_is_counted_by_fit_and_nothing_else_is_printed(tmp_path, capfd)
     assert capfd.readouterr() == ("", "")
 
 
-def test_each_log_is_read_once_and_a_source_without_users_is_refused(tmp_path):
-    source = Counting({1: LOGS[1], 2: LOGS[2]})
-    object.__setattr__(source, "reads", [])
-    evaluate(setup(logs=source), tmp_path, bar=NO_BAR)
-    assert source.reads == [1, 2]
-    for users in ({}, {True: 0}, {1.5: 0}):
-        with pytest.raises(ReviewLogError, match="logs in memory"):
-            evaluate(setup(logs=users), tmp_path, bar=NO_BAR)
-
-
 class Endless(Logs):
     """Logs that are made when they are read."""
 
@@ -157,18 +138,7 @@ def test_memory_does_not_grow_with_users(tmp_path, monkeypatch):
     assert max((peaks[2] - peaks[1]) / 120) < 3000  # bytes; what pools or predicts a user has more
 
 
-@pytest.mark.parametrize("compute", [Processes(1), Processes(3)])
-def test_results_do_not_depend_on_the_processes_that_share_the_users(tmp_path, compute):
-    logs = {user: LOGS[user] for user in GOOD}
-    folders = tmp_path / "here", tmp_path / "there"
-    here = run_of(setup(logs=logs), folders[0])
-    run_of(setup(logs=logs, compute=compute), folders[1])
-    for name in ("scores.parquet", "predictions.parquet", "summary.json"):
-        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
-    assert here.complete == GOOD
-
-
-def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_path):
+def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_path, capsys):
     algorithm = Ends(None, users=[])
     one = setup(algorithm, {user: LOGS[user] for user in GOOD})
     evaluate(one, tmp_path, bar=NO_BAR)
@@ -179,30 +149,11 @@ def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_p
     checkpoint._path(4).unlink()
     other = replace(LOGS[5], rating=LOGS[5].rating[::-1].copy())
     changed = replace(one, source=Logs({**one.source.logs, 5: other}))
-    begun = []
-    again = evaluate(changed, tmp_path, bar=NO_BAR, begin=lambda *counts: begun.append(counts))
+    again = evaluate(changed, tmp_path, bar=NO_BAR)
     assert algorithm.fits == {1: 5, 2: 5, 3: 10, 4: 10, 5: 10}
-    assert begun == [(3, 5)]
+    assert "evaluates 3 of 5 users" in capsys.readouterr().out
     assert data_fingerprint(one.source) != data_fingerprint(changed.source)
     assert again.summary.data_fingerprint == data_fingerprint(changed.source)
-
-
-def test_shards_do_each_user_once_and_the_command_without_them_adds_up(tmp_path):
-    users = list("abcdefg")
-    shards = [of_shard(users, f"{number}/3") for number in (1, 2, 3)]
-    assert sorted(user for shard in shards for user in shard) == users
-    assert of_shard(users, None) == users
-    for wrong in ("0/3", "4/3", "1", "a/b", "1/0", "1/2/3"):
-        with pytest.raises(ConfigError, match="expected K/N"):
-            of_shard(users, wrong)
-    algorithm = Ends(None, users=[])
-    logs = {user: LOGS[user] for user in GOOD}
-    whole = run_of(setup(logs=logs), tmp_path / "one")
-    for shard in ("2/2", "1/2"):
-        evaluate(setup(algorithm, logs, shard=shard), tmp_path / "many", bar=NO_BAR)
-    both = run_of(setup(algorithm, logs), tmp_path / "many")
-    assert algorithm.fits == dict.fromkeys(GOOD, 5)
-    assert both.by_user.values.tolist() == whole.by_user.values.tolist()
 
 
 @pytest.mark.parametrize(
@@ -229,35 +180,6 @@ def test_three_users_whose_fits_fail_alike_stop_a_run_of_more(tmp_path, users, o
     assert summary.failed + summary.skipped == 5 * len(users)
 
 
-def test_a_slow_fit_fails_and_ends_the_fits_of_its_user(tmp_path):
-    one = setup(Fails((2,), seconds=60), {user: LOGS[user] for user in (1, 2, 3)}, fit_timeout=0.5)
-    run = run_of(one, tmp_path)
-    slow, *others = [fit for fit in run.fits() if fit.user == 2]
-    assert (slow.status, "fit_timeout=0.5" in slow.reason) == ("failed", True)
-    assert "in fit" in slow.traceback
-    assert {fit.status for fit in others} == {"failed"}
-    assert run.complete == (1, 3)
-
-
-def test_a_process_that_dies_costs_its_user(tmp_path):
-    one = setup(Kills(), {user: LOGS[user] for user in GOOD}, compute=Processes(2))
-    run = run_of(one, tmp_path)
-    assert run.complete == (1, 2, 4, 5)
-    (lost,) = [fit for fit in run.fits() if fit.user == 3]
-    assert (lost.fold, lost.status, "process died" in lost.reason) == (-1, "failed", True)
-
-
-class Kills(Algorithm):
-    """Ends its process for user 3."""
-
-    def fit(self, reviews, rows, rng):
-        if reviews.user == 3:
-            import os
-
-            os._exit(1)
-        return Average().fit(reviews, rows, rng)
-
-
 def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_path):
     summary = run_of(setup(logs=WithFailures(LOGS)), tmp_path).facts
     coverage = summary.coverage
@@ -267,7 +189,10 @@ def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_pa
     assert failed.reason == "user broken: ValueError: row 17 of 5,000 is torn"
     assert (skipped.users, skipped.reviews) == (3, 8 + 9 + 10)
     assert "reviews can be scored, 6 are needed" in skipped.reason
-    assert "(4 of 9)" in coverage.caution
+    assert "of the users (4 of 9)" in coverage.caution
+    few = {n: invented_log(seed=n, user=n) for n in range(9)} | {9: short_log(9, 8)}
+    tenth = evaluate(setup(logs=few), tmp_path / "few", bar=NO_BAR).summary
+    assert "of the users" not in tenth.coverage.caution
     assert (summary.failed, summary.skipped, summary.fits) == (1, 3, 29)
 
 
@@ -307,13 +232,6 @@ def test_every_protocol_accounts_for_every_review(protocol, tmp_path):
         assert unscored == {"only learned from": 50, "not used by the protocol": others}
 
 
-def test_a_tenth_of_the_users_left_out_is_loud(tmp_path):
-    logs = {n: invented_log(seed=n, user=n) for n in range(9)}
-    for more, loud in (({}, False), ({9: short_log(9, 8)}, False), ({"a": LOGS["a"]} | LOGS, True)):
-        summary = evaluate(setup(logs=logs | more), tmp_path, bar=NO_BAR).summary
-        assert ("of the users" in summary.coverage.caution) == loud
-
-
 def test_settings_that_can_move_a_number_are_in_the_digest_and_no_others():
     one = setup(logs={1: LOGS[1]})
 
@@ -344,9 +262,3 @@ def test_the_digest_of_the_code_is_of_the_files_of_what_is_used(tmp_path, monkey
         digests.add(replace(one, content={**one.content, "algo": named}).code_hash)
     config.code_hash.cache_clear()
     assert len(digests) == 3
-
-
-def test_the_label_has_the_arguments_that_were_chosen():
-    cfg, choices = config.composed({"algo": "fsrs6", "tracking": "none"})
-    for words, label in (((), "fsrs6"), (("fit=s0", "base=hlr"), "fsrs6(fit=s0, base=hlr)")):
-        assert config.build(cfg, choices, words).label == label

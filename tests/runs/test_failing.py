@@ -73,9 +73,8 @@ def test_a_failed_fit_is_recorded_with_its_traceback_and_costs_its_user(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("compute", [(), PROCESSES], ids=str)
-def test_one_failed_fit_leaves_the_others_of_its_user_on_record(tmp_path, compute):
-    run(tmp_path, *WORDS, *compute, ways={"3": "fail_once"}, status=1)
+def test_one_failed_fit_leaves_the_others_of_its_user_on_record(tmp_path):
+    run(tmp_path, *WORDS, ways={"3": "fail_once"}, status=1)
     failed = failures(tmp_path / "out")
     assert {user: len(rows) for user, rows in failed.items()} == {"3": 1}
     assert_others_are_whole(tmp_path / "out", failed)
@@ -132,20 +131,12 @@ def test_a_run_whose_first_users_fail_alike_stops(tmp_path):
     assert_others_are_whole(tmp_path / "out", ())
 
 
-ALL_WAYS = ["fail", "hold", "end", "kill", "leave", "all"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ALL_WAYS)
+@pytest.mark.parametrize("way", ["end", "hold", "leave"])
 def test_jobs_beside_one_that_fails_are_whole(tmp_path, way):
-    ways = {"all": "fail"} if way == "all" else {"3": way}
     words = (*RUN, *PROCESSES, "fit_timeout=3", NO_STORE, "-m", "algo=avg,watched,constant")
-    command = Command(tmp_path, *words, "hydra.sweep.dir=out", ways=ways)
-    command.wait()
-    assert command.returncode == 1, command.text
-    assert "Traceback" not in command.text or way == "all"
+    run(tmp_path, *words, "hydra.sweep.dir=out", ways={"3": way}, status=1)
     whole = {name.partition("_")[2]: folder for name, folder in jobs(tmp_path / "out").items()}
     assert scored_users(whole["avg"]) == scored_users(whole["constant"])
     assert len(scored_users(whole["avg"])) == USERS
-    if way != "all":
-        assert_others_are_whole(whole["watched"], "3")
+    assert_others_are_whole(whole["watched"], "3")

@@ -166,13 +166,6 @@ def test_anybody_can_read_predictions_and_what_is_missing_comes_back(logs_of, tm
     assert_same(load_predictions(tmp_path), bare)
 
 
-def test_json_has_null_for_what_is_no_number(tmp_path):
-    content = {"a": math.nan, "b": [math.inf, 1.5, {"c": -math.inf}], 3: (1, "ä"), "d": None}
-    files.write_json(tmp_path / "it.json", content)
-    text = (tmp_path / "it.json").read_text(encoding="utf-8")
-    assert json.loads(text) == {"a": None, "b": [None, 1.5, {"c": None}], "3": [1, "ä"], "d": None}
-
-
 def test_a_file_is_whole_or_as_it_was(tmp_path):
     file = tmp_path / "it.json"
     file.write_text("before")

@@ -10,10 +10,9 @@ from types import SimpleNamespace
 import pytest
 from commands import QUIET, SMALL, summary_of
 
-from srs_eval.errors import ConfigError, SrsEvalError
-from srs_eval.runs.compute import Lost
+from srs_eval.errors import SrsEvalError
+from srs_eval.runs.compute import Lost, Ray, _result
 from srs_eval.runs.config import code_hash
-from srs_eval.runs.ray import Ray, _result
 
 RUN = ("algo=fsrs6", *SMALL, *QUIET, "panel=quick", "data.max_reviews=600", "data.users=5")
 
@@ -91,8 +90,3 @@ def test_a_cluster_of_this_machine_asks_for_a_token(monkeypatch):
     with pytest.raises(SrsEvalError, match=r"The node timed out$"):
         Ray()._connected()
     assert begun == [("local", "token", "127.0.0.1")]
-
-
-def test_options_that_cannot_be_are_refused():
-    with pytest.raises(ConfigError, match="cpus=-1"):
-        Ray(cpus=-1)

@@ -19,6 +19,7 @@ from sessions import (
     fits,
     run,
     store_of,
+    to,
     undisturbed,
 )
 
@@ -107,44 +108,26 @@ def _answers(port):
     return False
 
 
-def assert_told(command, address):
-    """Hold a command that could not send its results: they are whole, and it says so briefly."""
-    command.ended(1)
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["down", "dies", "dies in a sweep"])
+def test_results_are_on_the_disk_when_the_server_is_away_and_are_sent_later(tmp_path, kind):
+    port = free_port()
+    sweep = ("-m", "algo.factor=1,0.9") if "sweep" in kind else ()
+    address, words = f"http://127.0.0.1:{port}", (*RUN, *sweep)
+    options = {"seconds": 0.1, "MLFLOW_TRACKING_URI": address}
+    if kind == "down":
+        command = Command(tmp_path, *words, *to("out", words), **options)
+        command.ended(1)
+    else:
+        with served(tmp_path, port) as server:
+            command = Command(tmp_path, *words, *to("out", words), **options).until_fitted(3)
+            os.killpg(server.pid, signal.SIGKILL)
+            command.ended(1)
     assert address in command.text
     assert len(command.text.splitlines()) <= A_PAGE
-    assert (command.folder / "out" / "summary.json").exists()
-
-
-@pytest.mark.nightly
-def test_results_are_on_the_disk_when_the_server_is_down_and_are_sent_later(tmp_path):
-    port = free_port()
-    address, words = f"http://127.0.0.1:{port}", (*RUN, "hydra.run.dir=out")
-    store = {"MLFLOW_TRACKING_URI": address}
-    assert_told(Command(tmp_path, *words, **store), address)
-    before = (tmp_path / "out" / "summary.json").read_bytes()
+    assert_same(tmp_path / "out", undisturbed(*words))
     with served(tmp_path, port):
-        again = run(tmp_path, *words, **store)
-        assert_one_run_each(address, 1)
-    assert not fits(tmp_path, again.began)
-    assert (tmp_path / "out" / "summary.json").read_bytes() == before
-    assert_same(tmp_path / "out", undisturbed(*RUN))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["run", "sweep"])
-def test_results_are_on_the_disk_when_the_server_dies_and_are_sent_later(tmp_path, kind):
-    port = free_port()
-    sweep = ("-m", "algo.factor=1,0.9") if kind == "sweep" else ()
-    address, words = f"http://127.0.0.1:{port}", (*RUN, *sweep, f"hydra.{kind}.dir=out")
-    store = {"MLFLOW_TRACKING_URI": address}
-    with served(tmp_path, port) as server:
-        command = Command(tmp_path, *words, seconds=0.1, **store).until_fitted(3)
-        os.killpg(server.pid, signal.SIGKILL)
-        command.ended(1)
-    assert address in command.text
-    assert_same(tmp_path / "out", undisturbed(*words[:-1]))
-    with served(tmp_path, port):
-        again = run(tmp_path, *words, **store)
+        again = run(tmp_path, *words, *to("out", words), **options)
         assert_one_run_each(address, 1 + len(sweep) // 2)
     assert not fits(tmp_path, again.began)
 
@@ -160,15 +143,3 @@ def test_commands_use_a_store_in_postgresql_at_once(tmp_path):
         Command(tmp_path, *words, seconds=0.1, **store).until_fitted(3).kill()
         run(tmp_path, *words, **store)
         assert_one_run_each(uri, 5)
-
-
-@pytest.mark.nightly
-def test_a_store_that_is_removed_is_not_passed_over(tmp_path):
-    run(tmp_path, *ONE_USER, "hydra.run.dir=first")
-    command = Command(tmp_path, *RUN, "hydra.run.dir=out", seconds=0.05).until_fitted(2)
-    for file in tmp_path.glob("mlflow.db*"):
-        file.unlink()
-    command.wait()
-    assert_same(tmp_path / "out", undisturbed(*RUN))
-    if command.returncode == 0:
-        assert_one_run_each(store_of(tmp_path), 1)

@@ -1,6 +1,5 @@
 """Jobs of a sweep are runs of their own: tags, times, ends, memory, names."""
 
-import signal
 import sys
 import time
 from pathlib import Path
@@ -12,7 +11,6 @@ from sessions import (
     RUN,
     SMALL,
     Command,
-    assert_one_run_each,
     jobs,
     numbers,
     run,
@@ -42,53 +40,6 @@ def test_each_job_has_the_tags_of_its_own_run(tmp_path):
     assert same
     for key in same:
         assert [tags[key] for tags in of_jobs] == [tags[key] for tags in alone], key
-
-
-BETWEEN = {
-    "option": (
-        "-m",
-        "algo=avg,fsrs6,constant",
-        "hydra.sweep.subdir=${algo.prior}_${algo._target_}",
-    ),
-    "folder": ("-m", "algo=avg,constant,sm2,hlr", "hydra.sweep.subdir=${hydra:job.num}"),
-}
-
-
-@pytest.mark.parametrize(("what", "whole"), [("option", 1), ("folder", 3)])
-def test_an_error_between_jobs_leaves_those_that_were_done(tmp_path, what, whole):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "3").touch()  # where the fourth job would go
-    command = Command(tmp_path, *AVG, "-m", *BETWEEN[what], "hydra.sweep.dir=out")
-    command.wait()
-    assert command.returncode in (1, 2)
-    assert what == "folder" or "Traceback" not in command.text  # Hydra's own of its folder
-    assert len(jobs(tmp_path / "out")) == whole
-    assert_one_run_each(store_of(tmp_path), whole)
-    assert len(runs_in(store_of(tmp_path))) == whole
-
-
-@pytest.mark.nightly
-def test_jobs_take_no_longer_than_the_sweep(tmp_path):
-    words = (*RUN, "-m", "algo.factor=1,0.9,0.8,0.7", "hydra.sweep.dir=out")
-    began = time.time()
-    run(tmp_path, *words, seconds=0.1)
-    seconds = time.time() - began
-    infos = [each.info for each in runs_in(store_of(tmp_path))]
-    assert sum(info.end_time - info.start_time for info in infos) <= 1000 * seconds
-
-
-@pytest.mark.nightly
-def test_a_sweep_that_is_stopped_and_repeated_has_each_job_once(tmp_path):
-    words = ("-m", "algo=fsrs6", "seed=1,2,3", *DATA, *SMALL, "hydra.sweep.dir=out")
-    command = Command(tmp_path, *words)
-    command.until(lambda: len(jobs(tmp_path / "out")) >= 1)
-    command.stop(signal.SIGINT)
-    command.ended(130)
-    run(tmp_path, *words)
-    assert_one_run_each(store_of(tmp_path), 3)
-    runs = runs_in(store_of(tmp_path))
-    assert len(runs) == 3
-    assert not [each for each in runs if "(" in each.info.run_name]
 
 
 def test_jobs_share_no_state(tmp_path):
