@@ -34,7 +34,6 @@ from srs_eval.runs.config import code_hash
 
 Tick = Callable[..., None]  # Called after each fold
 _SECONDS_BETWEEN_LOOKS = 0.1
-_AHEAD = 2  # Tasks of Ray under way or waiting for each core
 _LOST = "its worker process died on every try (killed, out of memory, or its machine was lost)"
 _STUCK = "its worker process was ended: compiled code ran on beyond fit_timeout"
 # Loaded before workers are forked, because imports take seconds.
@@ -136,7 +135,7 @@ class Ray:
         todo, under_way = iter(items), dict[Any, Any]()
         try:
             while True:
-                most = max(2, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
+                most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
                 for item in islice(todo, max(most - len(under_way), 0)):  # machines come and go
                     under_way[task.remote(item, *fixed)] = item
                 if not under_way:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # with Hydra, which `score` does without
     from srs_eval.runs.config import Setup
     from srs_eval.runs.folder import Run
 
-_WIDTH = 100
 _MOST_REASONS = 3
 
 
@@ -100,7 +99,7 @@ def _reasons(run: Run) -> Iterator[str]:
     """Go through why users have no score, the failures first."""
     for each in run.facts.coverage.left_out[:_MOST_REASONS]:
         more = f" ({each.users:,} users)" if each.users > 1 else ""
-        yield textwrap.fill(f"{each.status}: {each.reason}{more}", _WIDTH, break_long_words=False)
+        yield textwrap.fill(f"{each.status}: {each.reason}{more}", 100, break_long_words=False)
 
 
 def drawn(run: Run, setup: Setup) -> list[Path]:

@@ -35,8 +35,6 @@ SHOWN = (*HEADLINE, "brier", "ici")
 _DESCRIPTION = "mlflow.note.content"
 _TAGS = ("when", "config_hash", "code_hash")
 _GROUPS = ("algo", "data", "protocol", "panel")
-_LONGEST_NAME = 250
-_LONGEST_VALUE = 500
 _LONGEST_NOTE = 8000
 
 
@@ -168,7 +166,7 @@ class Mlflow:
         if parent and (sweep := store.run(parent)):
             sweep_id = sweep.data.tags["sweep_id"]
             tags = {**tags, "mlflow.parentRunId": parent, "sweep_id": sweep_id}
-        name, before = name[:_LONGEST_NAME], own or run_id
+        name, before = name[:250], own or run_id
         if before and (run := store.run(before)):
             store.update_run(before, "RUNNING", name)
             store.log(before, tags=tags)
@@ -229,7 +227,7 @@ def _params(setup: Setup) -> dict[str, str]:
         elif value is not None:
             named[name] = value
     named |= {group: setup.choices[group] for group in _GROUPS} | {"seed": setup.content["seed"]}
-    return {key(name): masked(str(value)[:_LONGEST_VALUE]) for name, value in named.items()}
+    return {key(name): masked(str(value)[:500]) for name, value in named.items()}
 
 
 def _values(setup: Setup, run: Run) -> Iterator[tuple[str, float, int]]:
