@@ -36,7 +36,6 @@ INPUTS = {
     "parquet": (60, logs.parquet_log),
     "anki": (40, logs.anki_log),
     "run folders": (20, run_folders.run_folder),
-    "weights": (5, run_folders.weights),
 }
 
 

@@ -1,22 +1,19 @@
-"""Folders of finished runs and files of weights, changed, then compared, exported and loaded."""
+"""Folders of finished runs, changed, then compared and exported."""
 
 import json
 import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from pathlib import Path
 
 from commands import run_here
 from judging import Found, right, too_long
 from logs import damaged
 
-from srs_eval.algorithms.recurrent import lstm
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.words import status as status_of
 
 _ALGORITHMS = ("hlr", "fsrs6")
 _RUN = ("data.users=2", "data.size_scale=0.02", "panel=quick", "figures=false", "tracking=none")
-_START = Path(lstm.__file__).with_name("lstm_start.safetensors")
 _VALUES = (
     *(None, True, -1, 1e308, "x", "=1+1", [], {}, [[]]),
     "\x1b]0;x\x07\r\\input{/etc/passwd}",
@@ -25,8 +22,6 @@ _VALUES = (
 
 def prepare(_, folder):
     """Make what is changed later."""
-    (folder / "pretrained").mkdir(exist_ok=True)
-    shutil.copy(_START, folder / "pretrained")  # of a network that needs no PyTorch
     for algo in _ALGORITHMS:
         ended = judged_command("run", f"algo={algo}", *_RUN, f"hydra.run.dir={folder / algo}")
         if ended != "accepted":
@@ -46,19 +41,6 @@ def run_folder(random, folder):
         return judged_command("compare", *runs, f"out={folder / 'out'}", "tracking=none")
     to = random.choice(("anki", "json", "py_fsrs"))
     return judged_command("export", str(changed), f"to={to}", "user=1")
-
-
-def weights(random, folder):
-    """Change a file of weights or its card, and fit from it."""
-    for file in (folder.parent / "pretrained").iterdir():
-        shutil.copy(file, folder / file.name)
-    _change(random, random.choice(sorted(folder.iterdir())))
-    before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    words = ["algo=lstm", f"algo.weights={folder / _START.name}", "data.users=1", "data.seed=1"]
-    words += ["algo.steps=2", *_RUN[1:], f"hydra.run.dir={folder / 'out'}"]
-    ended = judged_command("run", *words)
-    changed = [name for name, content in before.items() if (folder / name).read_bytes() != content]
-    return right([f"{name} was changed" for name in changed], ended)
 
 
 def judged_command(command, *words):
