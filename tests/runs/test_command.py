@@ -71,7 +71,11 @@ def test_a_run_leaves_everything_the_contract_names(here):
     for what in ("users", "reviews"):
         assert {"read", "scored", "skipped", "failed"} <= set(summary["coverage"][what])
     assert not [*out.rglob("*.partial"), *out.glob("checkpoint")]
-    assert len(done.out.splitlines()) <= 15
+    first, *others = done.out.splitlines()
+    assert len(others) < 15
+    gain = 100 * (1 - summary["metrics"]["normalized_entropy"]["mean_users"])
+    digits = 1 if abs(gain) < 10 else 0
+    assert f"{abs(gain):.{digits}f} % {'below' if gain > 0 else 'above'}" in first
     outcome = outcome_of(out)
     assert (outcome["label"], outcome["status"], outcome["seconds"] > 0) == ("fsrs6", "ok", True)
     rows = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
