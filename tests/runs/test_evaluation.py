@@ -174,7 +174,7 @@ def test_three_users_whose_fits_fail_alike_stop_a_run_of_more(tmp_path, users, o
         with pytest.raises(FailedAlikeError, match=f"stopped after 3 of {of} users"):
             evaluate(one, tmp_path, bar=NO_BAR)
         assert Checkpoint(tmp_path, one.stamp).find(1) is None  # tried again the next time
-    one = replace(one, content={**one.content, "fail_fast": stops is None})
+    one = replace(one, content={**one.content, "fail_fast": not stops})
     summary = evaluate(one, tmp_path, bar=NO_BAR).summary
     assert summary.users == of - len(users)
     assert summary.failed + summary.skipped == 5 * len(users)
