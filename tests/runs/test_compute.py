@@ -79,7 +79,7 @@ def test_a_killed_worker_costs_its_user_and_little_time(dying):
 
 def test_a_hang_that_holds_the_interpreter_is_ended():
     results(Processes(1), doubled, [1])  # afterwards workers begin soon
-    done = results(Processes(2), hangs, range(5), patience=3.0)
+    done = results(Processes(2), hangs, range(5), patience=6.0)
     (dead,) = [each for each in done if isinstance(each, Lost)]
     assert (dead[0], "compiled code" in dead.reason) == (2, True)
     assert sorted(each for each in done if each != dead) == [0, 1, 3, 4]

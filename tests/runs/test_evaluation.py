@@ -138,7 +138,7 @@ def test_memory_does_not_grow_with_users(tmp_path, monkeypatch):
     assert max((peaks[2] - peaks[1]) / 120) < 3000  # bytes; what pools or predicts a user has more
 
 
-def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_path, capsys):
+def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_path):
     algorithm = Ends(None, users=[])
     one = setup(algorithm, {user: LOGS[user] for user in GOOD})
     evaluate(one, tmp_path, bar=NO_BAR)
@@ -149,9 +149,10 @@ def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_p
     checkpoint._path(4).unlink()
     other = replace(LOGS[5], rating=LOGS[5].rating[::-1].copy())
     changed = replace(one, source=Logs({**one.source.logs, 5: other}))
-    again = evaluate(changed, tmp_path, bar=NO_BAR)
+    begun = []
+    again = evaluate(changed, tmp_path, bar=NO_BAR, begin=lambda *counts: begun.append(counts))
     assert algorithm.fits == {1: 5, 2: 5, 3: 10, 4: 10, 5: 10}
-    assert "evaluates 3 of 5 users" in capsys.readouterr().out
+    assert begun == [(3, 5)]
     assert data_fingerprint(one.source) != data_fingerprint(changed.source)
     assert again.summary.data_fingerprint == data_fingerprint(changed.source)
 
