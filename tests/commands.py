@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,10 +13,15 @@ from functools import cache, lru_cache
 from unittest.mock import patch
 
 import pyarrow.parquet as pq
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
 
 from srs_eval.__main__ import main
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.runs import job
+from srs_eval.runs.options import conf_folder
 
 # Two simulated users with some hundred scored reviews each: half a second.
 SMALL = (
@@ -83,6 +89,27 @@ class Here:
         status = run_here(words)
         captured = self._capsys.readouterr()
         return Done(status, captured.out, captured.err)
+
+
+def _first(override):
+    """Return the first value of a sweep, or the lower end of an interval."""
+    value = override.value()
+    return getattr(value, "start", None) or next(iter(override.sweep_string_iterator()))
+
+
+def mistakes(words):
+    """Return what Hydra says of the words of a command, the first values of a sweep alone."""
+    parsed = OverridesParser.create().parse_overrides(list(words))
+    first = [
+        f"{each.get_key_element()}={_first(each)}" if each.is_sweep_override() else each.input_line
+        for each in parsed
+    ]
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        try:
+            compose("config", overrides=first, return_hydra_config=True)
+        except (HydraException, OmegaConfBaseException) as error:
+            return [f"{shlex.join(words)}: {error}"]
+    return []
 
 
 def process(words, **options):

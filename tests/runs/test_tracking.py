@@ -117,7 +117,11 @@ def test_learning_curves_are_means_over_fits_and_one_that_ends_stays_where_it_is
     monkeypatch.setattr(tracking, "_of_fits", lambda run, n: losses.get(n) or known(run, n))
     run_id = logged(Mlflow(uri=uri), setup, run).run_id
     curve = client.get_metric_history(run_id, "learning/training_loss")
-    assert [(each.step, round(each.value, 9)) for each in curve] == [(1, 0.45), (2, 0.25), (3, 0.15)]
+    assert [(each.step, round(each.value, 9)) for each in curve] == [
+        (1, 0.45),
+        (2, 0.25),
+        (3, 0.15),
+    ]
     assert client.get_metric_history(run_id, "learning/test_log_loss") == []
 
 
