@@ -146,7 +146,7 @@ class ServedMemoryModel(PythonModel):
         if wrong.any():
             days = "whole days" if self._whole_days else "days"
             problem = f"expected a rating from 1 to 4, and elapsed_days of 0 or more {days}"
-            raise ReviewLogError("histories", [f"row {wrong.idxmax() + 1}: {problem}"])
+            raise ReviewLogError("histories", [f"row {np.argmax(wrong) + 1}: {problem}"])
         time = elapsed.groupby(frame["card"]).cumsum()
         row = np.argsort(time.to_numpy(), kind="stable")
         if not self._same_day:
