@@ -2,12 +2,15 @@
 
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from invented import Logs
 from tqdm import tqdm
 
 from srs_eval.algorithms.baselines import Average
+from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.words import one_line
 from srs_eval.evaluation.scoring import score_user
 from srs_eval.metrics.bootstrap import user_sums
 from srs_eval.metrics.predictions import Curves, concatenate
@@ -16,6 +19,7 @@ from srs_eval.runs.compute import Serial
 from srs_eval.runs.config import Setup
 from srs_eval.runs.evaluation import Checkpoint, added_up, evaluate
 from srs_eval.runs.folder import Run, save
+from srs_eval.runs.summary import Summary
 
 NO_BAR = partial(tqdm, disable=True)
 CONTENT = {
@@ -69,3 +73,15 @@ def assert_same(found, expected):
             assert here.dtype == there.dtype
         else:
             assert here == there
+
+
+def entry_with(name, reviews, scores, **facts):
+    """Return what is compared: scores by metric of users, each with a number of reviews."""
+    return Entry(
+        name=one_line(name),
+        place=Path("nowhere"),
+        rows=dict.fromkeys(reviews, "rows"),
+        reviews=dict(reviews),
+        scores={metric: np.asarray(column, np.float64) for metric, column in scores.items()},
+        facts=Summary(name, **facts),
+    )

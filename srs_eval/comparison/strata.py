@@ -35,10 +35,7 @@ FACTS: Mapping[str, tuple[str, Mapping[str, float]]] = {
         {"same day": 0, "1": 1, "2-3": 2, "4-7": 4, "8-14": 8, "15-30": 15, "31-90": 31}
         | {"91-365": 91, "366+": 366},
     ),
-    "lapses": (
-        "Lapses of the card before",
-        {"0": 0, "1": 1, "2": 2, "3-4": 3, "5-8": 5, "9+": 9},
-    ),
+    "lapses": ("Lapses of the card before", {"0": 0, "1": 1, "2": 2, "3-4": 3, "5-8": 5, "9+": 9}),
     "last_rating": (
         "Answer of the card's review before",
         {"none": 0, "again": 1, "hard": 2, "good": 3, "easy": 4},

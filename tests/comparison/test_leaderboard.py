@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from saved import load_predictions
+from saved import entry_with, load_predictions
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.entry import Entry, entry_of, read_entry, with_own_names
+from srs_eval.comparison.entry import entry_of, read_entry, with_own_names
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.leaderboard import NOISE
 from srs_eval.comparison.standings import usual_baseline
@@ -43,18 +43,11 @@ ORACLES = {
 
 def rows_of(table, about=None, **options):
     """Compare columns of scores, and return the rows in which each user counts once."""
-    users = range(len(next(iter(table.values()))))
+    reviews = dict.fromkeys(range(len(next(iter(table.values())))), 100)
+    facts = {"when": "previous_review", "fits": 9}
+    metric = options.get("metric", "log_loss")
     runs = [
-        Entry(
-            name=name,
-            place=Path(name),
-            rows=dict.fromkeys(users, "rows"),
-            reviews=dict.fromkeys(users, 100),
-            scores={options.get("metric", "log_loss"): np.asarray(column)},
-            facts=Summary(
-                name, **{"when": "previous_review", "fits": 9, **(about or {}).get(name, {})}
-            ),
-        )
+        entry_with(name, reviews, {metric: column}, **{**facts, **(about or {}).get(name, {})})
         for name, column in table.items()
     ]
     return compare(runs, **options).rows

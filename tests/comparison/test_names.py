@@ -6,20 +6,18 @@ import json
 import re
 import unicodedata
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from cases import elements
+from saved import entry_with
 
 from srs_eval.comparison.answer import terminal
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.escapes import for_csv
 from srs_eval.comparison.files import as_json, csv_text, latex, markdown
 from srs_eval.comparison.report import page
 from srs_eval.comparison.words import one_line
-from srs_eval.runs.summary import Summary
 
 PAYLOADS = {
     "line ends": "x\r\\input{/etc/passwd}\r% y\n\\end{document}\n# z\x85\\input{a}\v\\input{a}\fy",
@@ -82,13 +80,8 @@ def verdict_on(name):
     auc, loss = rng.uniform(0.6, 0.7, 8), rng.uniform(0.2, 0.4, 8)
     about = {"data": name, "protocol": name, "when": "at_review", "tags": {"config_hash": name}}
     runs = [
-        Entry(
-            name=one_line(label),
-            place=Path(f"run{number}"),
-            rows=dict(zip(users, "abcdefgh", strict=True)),
-            reviews=dict.fromkeys(users, 100),
-            scores={"auc": auc, "log_loss": loss + 0.1 * number},
-            facts=Summary(label, **about),
+        entry_with(
+            label, dict.fromkeys(users, 100), {"auc": auc, "log_loss": loss + 0.1 * number}, **about
         )
         for number, label in enumerate((name, "other"))
     ]

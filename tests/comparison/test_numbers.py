@@ -9,18 +9,16 @@ import json
 import math
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from saved import entry_with
 
 from srs_eval.comparison.answer import terminal, verdict
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.files import JSON, csv_text, latex, markdown, write_files
 from srs_eval.comparison.leaderboard import NOISE
-from srs_eval.runs.summary import Summary
 
 RUNS = ("ann", "bob", "cleo", "dan", "eve")
 TIMES = ("previous_review", "day_before", "at_review")
@@ -45,19 +43,14 @@ class Random:
         column[rng.integers(len(users)), rng.integers(len(RUNS))] = math.nan
         sizes = rng.integers(10, 9_000, len(users))
         runs = [
-            Entry(
-                name=name,
-                place=Path(name),
-                rows=dict.fromkeys(users, "rows"),
-                reviews=dict(zip(users, sizes.tolist(), strict=True)),
-                scores={key: each[:, n] for key, each in scores.items()},
-                facts=Summary(
-                    *(name, name, "data", "protocol"),
-                    when=TIMES[rng.integers(1 + seed % 3)],
-                    sees_truth=n == 4,
-                    fits=9,
-                    failed=int(n == 3),
-                ),
+            entry_with(
+                name,
+                dict(zip(users, sizes.tolist(), strict=True)),
+                {key: each[:, n] for key, each in scores.items()},
+                when=TIMES[rng.integers(1 + seed % 3)],
+                sees_truth=n == 4,
+                fits=9,
+                failed=int(n == 3),
             )
             for n, name in enumerate(RUNS)
         ]
