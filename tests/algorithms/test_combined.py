@@ -13,7 +13,7 @@ from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life.hlr import Hlr
 from srs_eval.algorithms.online import MovingAverage
-from srs_eval.algorithms.sessions.mixture import Mixture
+from srs_eval.algorithms.sessions.session_filter import Mixture
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

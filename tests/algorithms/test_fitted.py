@@ -145,22 +145,6 @@ def test_same_day_reviews_are_histories_and_are_not_learned_from():
         fitted(FsrsRs(), reviews, np.setdiff1d(every, later))
 
 
-def test_an_item_is_a_training_review_after_the_card_s_reviews_before_it():
-    package = pytest.importorskip("fsrs_rs_python")
-    reviews = REVIEWS
-    rows = np.flatnonzero(reviews.elapsed_days > 0)[5::7]
-    items = fsrs_rs.training_items(package, reviews, rows)
-    assert len(items) == len(rows)
-    for row, item in zip(rows, items, strict=True):
-        upto = np.flatnonzero(reviews.card[: row + 1] == reviews.card[row])
-        # The package shows what a review holds in its text alone.
-        expected = [
-            package.FSRSReview(int(reviews.rating[k]), max(0, int(reviews.elapsed_days[k])))
-            for k in upto
-        ]
-        assert [str(review) for review in item.reviews] == [str(review) for review in expected]
-
-
 def test_packages_take_as_many_parameters_as_the_page_on_export_says():
     """But for Anki, which calls what `fsrs-rs-python` calls, and is asked through a collection."""
     rs = pytest.importorskip("fsrs_rs_python")

@@ -160,18 +160,3 @@ def test_fits_and_predictions_are_the_published_ones(josh_log, name):
         facts = task.reviews.elapsed_days[tested], task.nth_review[tested], task.lapses[tested]
         expected = golden["pooled"]["RMSE_bins"]
         assert rmse_bins(p, recalled, *facts) == pytest.approx(expected, abs=1e-6)
-
-
-# Losses that nobody has published: what they were where this was written, with options as
-# configured. Of `lstm_published`, the public trainer has 0.4994, by an unknown seed.
-OTHERS = json.loads(FILE.with_name("losses_josh.json").read_text())
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_losses_of_algorithms_as_configured_are_what_they_were(josh_log, name):
-    algorithm = configured(name)
-    _, folds = fitted(algorithm, DAYS(josh_log, same_day=algorithm.same_day))
-    # Single precision; another minimum of a network may be as good.
-    near = 0.01 if name == "lstm_published" else 3e-4
-    p, recalled = (np.concatenate(parts) for parts in zip(*folds, strict=True))
-    assert log_loss(p, recalled) == pytest.approx(OTHERS[name], abs=near)

@@ -16,7 +16,7 @@ from srs_eval.algorithms.fsrs.current import (
     current_parameters,
 )
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.sessions.mixture import Mixture
+from srs_eval.algorithms.sessions.session_filter import Mixture
 from srs_eval.collection.truth import shares
 from srs_eval.comparison.entry import read_entry
 from srs_eval.data.anki.collection import AnkiCollection

@@ -172,12 +172,6 @@ X, W = GRAPH.leaf("state", 0), GRAPH.leaf("parameter", 0)
 ENDLESS = M.exp(GRAPH.constant(1000.0))
 
 
-def test_what_changes_nothing_is_left_out():
-    same = (X + 0, 0 + X, X - 0, X * 1, 1 * X, X / 1, 0 - (-X), X * -1 * -1, X**1)
-    assert all(each is X for each in (*same, M.exp(M.log(X)), M.log(M.exp(X))))
-    assert [(GRAPH.constant(2.0) ** k).value for k in (-1, 0, 3, -2)] == [0.5, 1.0, 8.0, 0.25]
-
-
 def test_a_number_that_cannot_be_folded_is_not_taken_for_zero():
     made = (ENDLESS, ENDLESS + X, X * ENDLESS, ENDLESS + 1, X / M.log(GRAPH.constant(0.0)))
     assert [each.operation for each in made] == ["exp", "add", "multiply", "add", "divide"]

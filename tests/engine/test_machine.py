@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 import subprocess
 import sys
 
@@ -10,16 +9,13 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from invented import Logs
-from published import PUBLISHED
 from saved import setup_of
 
 from srs_eval import cpu
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
-from srs_eval.cpu import common_level
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.engine import kernels, machine
-from srs_eval.engine.tracing import trace
+from srs_eval.engine import machine
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -95,25 +91,3 @@ def test_levels_that_cannot_be_had_are_refused(monkeypatch):
     monkeypatch.setattr(machine, "_features", lambda: "+avx2,-avx512bw")
     with pytest.raises(ConfigError, match="avx512bw"):
         machine.target_cpu()
-
-
-@on_x86
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("name", ["gradient", "fisher", "walk"])
-def test_arithmetic_is_on_the_widest_registers_and_calls_no_function(monkeypatch, name, precision):
-    features = llvm.get_host_cpu_features()
-    if not features.get("avx"):
-        pytest.skip("this processor has no vector registers beyond those of SSE")
-    widest = "zmm" if features.get("avx512f") and common_level() != "x86-64-v3" else "ymm"
-    functions = []
-    monkeypatch.setattr(kernels, "compiled_function", functions.append)
-    getattr(kernels, f"{name}_kernel")(trace(PUBLISHED["FSRS-6"]), precision)
-    module = machine._optimised(str(functions[0].module))
-    listing = str(machine._machine().emit_assembly(module))
-    packed = re.findall(r"^\s*v?(?:mul|add|sub|div|fn?m\w+)p[sd]\b.*$", listing, re.M)
-    assert len(packed) > 100
-    # The last sums over lanes, once per call, are on shorter and shorter ones.
-    assert sum(widest in each for each in packed) > 0.8 * len(packed)
-    # By name, or by an address that was put into a register before.
-    called = re.findall(r"^\s*(?:callq?\s+|movabsq\s+\$)([A-Za-z_]\w*)", listing, re.M)
-    assert not [name for name in called if not re.match("memset|memcpy|memmove", name)]
