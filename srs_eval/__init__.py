@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from srs_eval import cpu as cpu  # before anything imports NumPy
+from srs_eval.engine import cpu as cpu  # before anything imports NumPy
 
 if TYPE_CHECKING:
     from srs_eval.algorithms.algorithm import Algorithm as Algorithm

@@ -2,7 +2,7 @@
 
 import sys
 
-from srs_eval import cpu as cpu  # before anything imports NumPy
+from srs_eval.engine import cpu as cpu  # before anything imports NumPy
 from srs_eval.runs.options import help_page
 from srs_eval.runs.words import say
 

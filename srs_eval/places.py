@@ -127,20 +127,18 @@ class Place:
 
     def files(self, *, recursive: bool = False) -> list[Place]:
         """List the files of a folder by name, but for hidden ones; none if there is no folder."""
-        entries = self._entries(recursive=recursive)
-        return [self / name for name, is_file in entries.items() if is_file]
+        return [place for place, is_file in self._entries(recursive=recursive) if is_file]
 
     def folders(self) -> list[Place]:
         """List the folders of a folder in the same way."""
-        return [self / name for name, is_file in self._entries().items() if not is_file]
+        return [place for place, is_file in self._entries() if not is_file]
 
-    def _entries(self, *, recursive: bool = False) -> dict[str, bool]:
-        """Return the names of all in a folder in order, and whether each is a file."""
+    def _entries(self, *, recursive: bool = False) -> list[tuple[Place, bool]]:
         selector = fs.FileSelector(self.path, allow_not_found=True, recursive=recursive)
         with explained(self):
             entries = self.filesystem.get_file_info(selector)
         names = {each.path[len(self.path) :].strip("/\\"): each.is_file for each in entries}
-        return {name: names[name] for name in sorted(names) if not _HIDDEN.search(name)}
+        return [(self / name, names[name]) for name in sorted(names) if not _HIDDEN.search(name)]
 
     @contextmanager
     def reading(self) -> Iterator[Any]:

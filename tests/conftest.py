@@ -16,7 +16,7 @@ from pathlib import Path
 import cases
 import pytest
 
-import srs_eval  # noqa: F401  # isort: skip  # before anything imports NumPy: see srs_eval.cpu
+import srs_eval  # noqa: F401  # isort: skip  # before anything imports NumPy: see srs_eval.engine.cpu
 from invented import Logs, invented_log
 from omegaconf import OmegaConf
 from public_logs import josh_reviews, write_logs

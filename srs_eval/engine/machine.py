@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from srs_eval.cpu import VARIABLE, common_level
+from srs_eval.engine.cpu import VARIABLE, common_level
 from srs_eval.errors import ConfigError
 
 # What sets a level apart from those below it.

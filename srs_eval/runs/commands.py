@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import srs_eval
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.runs.words import REQUIRED, complain, say, status
 
@@ -24,9 +25,14 @@ if TYPE_CHECKING:
 _COMPARISONS = "srs_eval_comparisons"  # Their experiment in MLflow: they are no models in charts
 
 
-def main(name: str) -> NoReturn:
-    """Run a command on `sys.argv`, and exit with its status."""
-    sys.exit(status(*COMMANDS[name], sys.argv[1:]))
+def main(name: str, module: str = "__main__") -> None:
+    """Run a command on `sys.argv`, and exit with its status.
+
+    Where its module is imported, the function of that name takes its place, which it would hide.
+    """
+    if module == "__main__":
+        sys.exit(status(*COMMANDS[name], sys.argv[1:]))
+    sys.modules[module] = srs_eval.__getattr__(name)
 
 
 @dataclass

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
-from srs_eval.cpu import VARIABLE, common_level
+from srs_eval.engine.cpu import VARIABLE, common_level
 from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.evaluation.limits import process_is_spoiled
 from srs_eval.runs.config import code_hash

@@ -24,8 +24,8 @@ from pydantic import TypeAdapter, ValidationError
 
 import srs_eval
 from srs_eval.algorithms.algorithm import Algorithm, when_of
-from srs_eval.cpu import common_level
 from srs_eval.data.reviews import Source
+from srs_eval.engine.cpu import common_level
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import Panel
 from srs_eval.protocol.task import EvaluationProtocol

@@ -11,11 +11,10 @@ import pytest
 from invented import Logs
 from saved import setup_of
 
-from srs_eval import cpu
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.engine import machine
+from srs_eval.engine import cpu, machine
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -49,7 +48,7 @@ def test_older_processors_predict_the_same(monkeypatch, processor):
 
 PROGRAM = """
 import srs_eval, llvmlite.binding as llvm
-from srs_eval.engine import machine
+from srs_eval.engine import cpu, machine
 text = "define <16 x float> @f(<16 x float> %a) {\\n %s = fadd <16 x float> %a, %a\\n"
 code = machine._machine().emit_assembly(machine._optimised(text + " ret <16 x float> %s\\n}"))
 from numba.core.registry import cpu_target
