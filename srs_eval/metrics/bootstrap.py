@@ -40,8 +40,6 @@ BLOCK = 2_000_000
 EQUAL_SHARES, EQUAL_STEPS = 512, 192
 # Cells of equal width, where the predictions of other users are not known.
 EQUAL_WIDTHS = 1024
-# Log odds of the most certain predictions.
-LARGEST_LOG_ODDS = -math.log(CLIP)
 # Cells for all users of a run together.
 FINE = 2**20
 BINS = (FSRS_OPTIMIZER, WIKI_2024)
@@ -92,7 +90,7 @@ def cell_edges(panel: Panel, precision: Precision, tally: Tally | None = None) -
     else:
         shares = np.linspace(0, tally.n, EQUAL_SHARES, endpoint=False)
         edges = tally.p[np.searchsorted(np.cumsum(tally.count), shares, side="right")]
-    steps = expit(np.linspace(-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS, EQUAL_STEPS))
+    steps = expit(np.linspace(math.log(CLIP), -math.log(CLIP), EQUAL_STEPS))
     return np.sort(np.concatenate([edges_of(panel.biases, precision), edges, steps]))
 
 
@@ -311,10 +309,8 @@ class PooledSums:
         if len(self._tables) > GROUPS:
             self.table()
 
-    def table(self) -> csr_array | None:
-        """Return the sums of each user, or of each group of them; None if there are none."""
-        if not self._tables:
-            return None
+    def table(self) -> csr_array:
+        """Return the sums of each user, or of each group of them."""
         table = vstack(self._tables, format="csr")
         if (users := table.shape[0]) > GROUPS:
             number = np.arange(users)
@@ -345,8 +341,6 @@ def pool(
     are resampled.
     """
     panel, table, precision = sums.panel, sums.table(), sums.fine.precision
-    if table is None:
-        return PooledScores(panel.of(None), dict.fromkeys(panel.names, UNKNOWN), ())
     edges = cell_edges(panel, precision)
     (coarse,) = tallies(table, np.ones((1, table.shape[0])), edges, precision)
     tally = sums.fine.tally(**coarse.sums)

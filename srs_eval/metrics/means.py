@@ -213,16 +213,6 @@ def effective_users(weights: FloatArray) -> float:
     return 1 / float(shares @ shares)
 
 
-def paired_mean(a: FloatArray, b: FloatArray, weights: FloatArray | None = None) -> Estimate:
-    """Estimate the mean difference between two models' scores of the same users.
-
-    >>> difference = paired_mean(np.array([0.3, 0.2, 0.5]), np.array([0.4, 0.3, 0.7]))
-    >>> round(difference.mean, 6), round(difference.p_value, 3)
-    (-0.133333, 0.057)
-    """
-    return mean_of_users(a - b, weights, size=_largest(a, b))
-
-
 def paired_signs(a: FloatArray, b: FloatArray) -> SignTest:
     """Count the users for whom the first model has the lower loss, the higher, and the same.
 
@@ -230,16 +220,12 @@ def paired_signs(a: FloatArray, b: FloatArray) -> SignTest:
     >>> counts.better, counts.p_value
     (8, 0.0078125)
     """
-    difference, rounding = a - b, ROUNDING * _largest(a, b)
+    difference = a - b
+    largest = np.where(np.isnan(difference), 0.0, np.maximum(np.abs(a), np.abs(b)))
+    rounding = ROUNDING * float(largest.max(initial=0.0))
     better = int(np.count_nonzero(-difference > rounding))
     worse = int(np.count_nonzero(difference > rounding))
     return SignTest(better, worse, int(np.count_nonzero(~np.isnan(difference))) - better - worse)
-
-
-def _largest(a: FloatArray, b: FloatArray) -> float:
-    """Return the largest absolute score among users with scores of both models."""
-    both = np.abs(np.where(np.isnan(a - b), 0.0, np.maximum(np.abs(a), np.abs(b))))
-    return float(both.max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ Better = Literal["lower", "higher", "zero", "neither"]
 Function = Callable[..., float]
 F = TypeVar("F", bound=Function)
 UNBOUNDED = (-math.inf, math.inf)
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def as_metric(function: Any, name: str = "") -> Metric:
     name = name or getattr(bare, "__name__", repr(bare))
     if not callable(bare):
         raise ConfigError(f"metric {name}: {function!r} is not a function")
-    if not _SAFE_NAME.fullmatch(name):
+    if not re.fullmatch(r"[A-Za-z0-9_]+", name):
         raise ConfigError(
             f"metric name {name!r} has characters other than letters, digits and underscores"
         )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from operator import attrgetter
 
 from srs_eval.errors import ConfigError
 from srs_eval.metrics import scores
-from srs_eval.metrics.ici import ici
 from srs_eval.metrics.metric import Function, Metric, as_metric
 from srs_eval.metrics.predictions import Predictions, check_predictions
+from srs_eval.metrics.reliability import ici
 from srs_eval.metrics.smooth_ece import smece, smece_exact, smece_floor
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, bias_threshold, threshold_metrics
@@ -101,11 +100,12 @@ class Panel:
         self.metrics = (*every, *threshold_metrics(thresholds))
         self.pooled = pooled
         self.names = (*[metric.name for metric in self],)
-        twice = sorted(name for name, n in Counter(self.names).items() if n > 1)
+        again = {name for name in self.names if self.names.count(name) > 1}
+        twice = [f"metric {name!r} is there twice" for name in sorted(again)]
         if twice or not self.names:
-            problems = [f"metric {name!r} is there twice" for name in twice]
-            raise ConfigError(*problems or ["there is no metric"])
-        self.biases = sorted(filter(None, map(bias_threshold, {*self.names})))
+            raise ConfigError(*twice or ["there is no metric"])
+        at = [bias_threshold(name) for name in self.names]
+        self.biases = sorted([threshold for threshold in at if threshold is not None])
 
     def __iter__(self) -> Iterator[Metric]:
         """Iterate over the metrics, in order."""
@@ -130,13 +130,9 @@ class Panel:
         if tally is None:
             return values
         for metric in self:
-            if metric.of_tally:
-                value = metric.function(tally)
-            elif predictions is not None:
-                value = metric.function(deepcopy(predictions))  # it may write into these
-            else:
-                continue
-            values[metric.name] = float(value) if math.isfinite(value) else math.nan
+            if metric.of_tally or predictions is not None:  # it may write into predictions
+                value = metric.function(tally if metric.of_tally else deepcopy(predictions))
+                values[metric.name] = float(value) if math.isfinite(value) else math.nan
         return values
 
 

@@ -207,5 +207,4 @@ def log_losses(p: FloatArray, recalled: BoolArray) -> FloatArray:
     """Negative log-likelihood of each outcome [n], or [n, k], in nats; NaN where p is."""
     exact = p.astype(np.float64, copy=False)
     likelihood = np.where(recalled, exact, 1 - exact)
-    losses: FloatArray = -np.log(np.clip(likelihood, CLIP, 1 - CLIP))
-    return losses
+    return np.asarray(-np.log(np.clip(likelihood, CLIP, 1 - CLIP)))

@@ -35,7 +35,6 @@ RATES: Mapping[Statistic, tuple[str, str]] = {
     **{"tpr": ("tp", "fn"), "fnr": ("fn", "tp"), "fpr": ("fp", "tn"), "tnr": ("tn", "fp")},
     **{"ppv": ("tp", "fp"), "fdr": ("fp", "tp"), "for": ("fn", "tn"), "npv": ("tn", "fn")},
 }
-HIGHER_IS_BETTER = frozenset({"tpr", "tnr", "ppv", "npv"})
 
 
 def confusion_rate(tally: Tally, statistic: Statistic, threshold: float) -> float:
@@ -100,7 +99,7 @@ def threshold_metrics(thresholds: Sequence[float]) -> list[Metric]:
         at = f"at_{np.format_float_positional(threshold, trim='-')}".replace(".", "_")
         for statistic in RATES:
             rate = partial(confusion_rate, statistic=statistic, threshold=threshold)
-            better: Better = "higher" if statistic in HIGHER_IS_BETTER else "lower"
+            better: Better = "higher" if statistic in ("tpr", "tnr", "ppv", "npv") else "lower"
             rates.append(Metric(f"confusion_{statistic}_{at}", rate, better, (0.0, 1.0)))
         bias = partial(threshold_bias, threshold=threshold)
         biases.append(Metric(f"threshold_bias_{at}", bias, "zero", (-1.0, 1.0)))

@@ -17,7 +17,6 @@ from srs_eval.comparison.sweep import report
 from srs_eval.metrics.means import (
     clustered_mean,
     mean_of_users,
-    paired_mean,
     paired_signs,
     user_weights,
 )
@@ -183,7 +182,7 @@ def test_estimates_are_those_of_the_saved_scores_and_of_pairs_by_themselves(thre
             estimate, row = mean_of_users(own, weights), rows.loc[name]
             lo, hi = estimate.interval()
             assert (row["mean"], row.lo, row.hi) == pytest.approx((estimate.mean, max(lo, 0), hi))
-        estimate, row = paired_mean(losses[1], losses[0], weights), rows.loc["blurred"]
+        estimate, row = mean_of_users(losses[1] - losses[0], weights), rows.loc["blurred"]
         numbers = estimate.mean, *estimate.interval(), estimate.p_value
         assert pairs.loc[weighting, "blurred", "sharp"].tolist() == pytest.approx(numbers)
         assert (row.to_best_lo, row.to_best_hi) == estimate.interval(row.to_best_level)

@@ -64,12 +64,8 @@ def users(one_user):
     return [replace(user, users=(k,)) for k, user in enumerate(made)]
 
 
-def test_nobody_scores_as_undefined(one_user):
-    pooled = pool(PooledSums(PANEL))
-    assert pooled.thresholds == ()
-    assert all(math.isnan(score) for score in pooled.scores.values())
-    assert all(np.isnan(bounds).all() for bounds in pooled.intervals.values())
-    predictions = one_user(n=300, cards=10)  # nor does a resample of two cards without reviews
+def test_a_resample_without_reviews_is_empty(one_user):
+    predictions = one_user(n=300, cards=10)
     (drawn,) = drawn_by([[*[0] * 10, 1, 1]], predictions, 12)
     assert len(drawn) == 0
 

@@ -24,8 +24,8 @@ from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 
 from srs_eval.metrics.bootstrap import PooledSums, pool
-from srs_eval.metrics.ici import CELLS
 from srs_eval.metrics.panel import Panel
+from srs_eval.metrics.reliability import ICI_CELLS as CELLS
 from srs_eval.metrics.scores import corp_discrimination_log, log_bins, um_plus
 from srs_eval.metrics.tally import Tally, tally
 from srs_eval.metrics.threshold import RATES, roc_of
