@@ -41,17 +41,3 @@ def require_bool(owner: str, option: str, value: object) -> None:
     """Refuse an option that is not true or false."""
     if not isinstance(value, bool):
         raise ConfigError(f"{owner}: {option}={value} is not one of: true, false")
-
-
-def require_whole(
-    owner: str, option: str, value: object, *, least: int, most: int | None = None
-) -> None:
-    """Refuse an option that is not a whole number in a range."""
-    if (
-        not isinstance(value, int)
-        or isinstance(value, bool)
-        or value < least
-        or (most is not None and value > most)
-    ):
-        expected = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ConfigError(f"{owner}: {option}={value} is not a whole number {expected}")

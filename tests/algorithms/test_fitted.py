@@ -205,11 +205,12 @@ def test_where_the_package_is_missing_it_says_so(monkeypatch):
         FsrsRs()
 
 
-def test_a_start_that_fails_leaves_the_others(monkeypatch):
-    newton, ends = fitting.newton, []
+def test_a_start_that_fails_leaves_the_others_which_are_about_half_a_spread_away(monkeypatch):
+    newton, begins, ends = fitting.newton, [], []
 
-    def first_fails(*given, **options):
-        ends.append(newton(*given, **options))
+    def first_fails(objective, begin, bounds, **options):
+        begins.append(begin)
+        ends.append(newton(objective, begin, bounds, **options))
         if len(ends) == 1:
             raise FitError("the loss is nan")
         return ends[-1]
@@ -218,3 +219,6 @@ def test_a_start_that_fails_leaves_the_others(monkeypatch):
     model = fitted(Sm2Trainable())
     assert len(ends) == Sm2Trainable.starts
     assert model.learned.information is min(ends[1:], key=lambda end: end.value).information
+    width = 0.5 * np.minimum(Sm2Trainable.mathematics.parameters.spread, np.abs(begins[0]))
+    drawn = np.random.default_rng(0).standard_normal((len(begins) - 1, len(width)))
+    np.testing.assert_allclose(np.array(begins[1:]), begins[0] + width * drawn)
