@@ -1,5 +1,6 @@
 """What many tests are given."""
 
+import atexit
 import copy
 import gc
 import multiprocessing
@@ -65,13 +66,9 @@ def pytest_collection_modifyitems(config, items):
 def pytest_collection_finish():
     """Collect garbage again, but not among what the tests are made of."""
     gc.freeze()
+    atexit.register(gc.unfreeze)  # modules are freed: DuckDB's prints what is left of it
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
-
-
-def pytest_unconfigure():
-    """Let modules be freed: DuckDB's prints what is left of it at the end."""
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,7 @@
 """What every algorithm promises, whichever way it is fitted."""
 
 import dataclasses
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,14 +27,23 @@ PRESETS = {
 }
 
 
+def target_of(name):
+    """Return the class of an algorithm; a preset has that of the option it begins with."""
+    options = OmegaConf.load(_FOLDER / f"{name}.yaml")
+    return options["_target_"] if "_target_" in options else target_of(options.defaults[0])
+
+
+TARGETS = {name: target_of(name) for name in NAMES}
+
+
+@cache
 def config_of(name):
     """Return the configuration of an algorithm, or skip the test where PyTorch is absent."""
     from srs_eval.runs.config import composed
 
-    config = OmegaConf.to_container(composed({"algo": name})[0].algo)
-    if ".neural." in config["_target_"] and find_spec("torch") is None:
+    if ".neural." in TARGETS[name] and find_spec("torch") is None:
         pytest.skip("needs PyTorch: pip install 'srs-eval[neural]'")
-    return config
+    return OmegaConf.to_container(composed({"algo": name})[0].algo)
 
 
 def built(config):

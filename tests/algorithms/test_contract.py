@@ -5,7 +5,7 @@ import math
 from itertools import product
 
 import pytest
-from contract import NAMES, PRESETS, PROMISES, built, config_of, honest
+from contract import NAMES, PRESETS, PROMISES, TARGETS, built, config_of, honest
 from hydra.utils import get_class, get_object
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
@@ -18,13 +18,13 @@ from srs_eval.runs.config import option
 # Whatever is wrong for all shows with these.
 QUICK = {"avg", "fsrs6", "hlr"}
 LONG = {"forecast", "lstm"}
-CLASSES = {config_of(name)["_target_"]: name for name in reversed(NAMES)}
+CLASSES = {TARGETS[name]: name for name in reversed(NAMES)}
 
 
 def tier(name, promise):
     if name not in CLASSES.values():
         return pytest.mark.nightly
-    long = promise is honest or name in LONG or ".neural." in config_of(name)["_target_"]
+    long = promise is honest or name in LONG or ".neural." in TARGETS[name]
     return pytest.mark.slow if long and name not in QUICK else ()
 
 
