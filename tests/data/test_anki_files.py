@@ -146,14 +146,11 @@ def test_what_cannot_be_read_of_decks_and_note_types_is_not_known(tmp_path):
 
 def test_the_preset_of_a_normal_deck_is_found_or_not_known():
     others = b"\x49" + bytes(8) + b"\x45" + bytes(4) + field(7, b"text") + b"\x30\x01"
-    for preset in (1, 127, 128, 1_700_000_000_123, 2**62, 2**63 - 1):
+    for preset in (1, 128, 2**63 - 1):
         assert preset_of_deck(field(1, others + b"\x08" + number(preset) + others)) == preset
-    filtered = field(2, b"\x08\x05")
-    inside = (b"", b"\x08", field(1, b"x"), b"\x0b", b"\x08" + number(2**63))
-    for kind in (b"", None, "text", b"\x08\x05", b"\xff", b"\x0b\x00", filtered):
+    filtered, too_large = field(2, b"\x08\x05"), field(1, b"\x08" + number(2**63))
+    for kind in (b"", None, "text", b"\xff", b"\x0b\x00", field(1, b"\x08"), filtered, too_large):
         assert preset_of_deck(kind) == -1
-    for content in inside:
-        assert preset_of_deck(field(1, content)) == -1
 
 
 # (ease, ivl) of the learning steps of one card: seconds are negative, days positive.
