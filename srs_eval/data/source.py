@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -19,7 +19,6 @@ from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.reviews import IntArray, Reviews, User
 from srs_eval.data.selection import Choice, select
 from srs_eval.errors import ReviewLogError
-from srs_eval.places import Place
 
 _LONGEST_NAME = 200
 _SPLIT = "Make a folder of it with `python -m srs_eval.prepare`, or split it."
@@ -64,7 +63,7 @@ class TableSource(ABC):
         """
         _found.cache_clear()  # files, or rows, may have been added
         with _in_memory(self.location):
-            logs = self._logs()
+            logs = _found(self)
             users = self.choice.among(logs.by_text, logs.source)
             if logs.table is not None:
                 logs.table.refuse_bad_rows(self.options, users)
@@ -72,7 +71,7 @@ class TableSource(ABC):
 
     def remarks(self) -> Sequence[str]:
         """Return remarks on the choice of users and on where days begin."""
-        logs = self._logs()
+        logs = _found(self)
         of_days = () if logs.columns.day else (self.options.remark,)
         return *self.choice.remarks(logs.names), *of_days
 
@@ -82,7 +81,7 @@ class TableSource(ABC):
         Raise `ReviewLogError` if there is no such user, or the log cannot be used.
         """
         with _in_memory(self.location):
-            logs = self._logs()
+            logs = _found(self)
             (user,) = select([user], logs.by_text, logs.source)
             source, rows = logs.rows(user)
             source += f", user {user}" if logs.columns.user else ""
@@ -92,15 +91,6 @@ class TableSource(ABC):
         """Make the log of one user of rows of a table."""
         check_columns(source, [*rows.columns], columns, of_user=False)
         return read_log(user, source, rows, columns, self.options)
-
-    def _logs(self) -> Logs:
-        changed = None
-        with suppress(OSError, ValueError):
-            place = Place(self.location)
-            if not place.is_remote:  # others are not asked each time
-                status = place.local.stat()
-                changed = status.st_mtime_ns, status.st_size
-        return _found(self, changed)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.location!r})"
@@ -128,7 +118,7 @@ def _in_memory(source: str) -> Iterator[None]:
 
 # Users are looked up once, not for each user that is read.
 @lru_cache(maxsize=1)
-def _found(source: TableSource, _changed: object) -> Logs:
+def _found(source: TableSource) -> Logs:
     return source.find()
 
 

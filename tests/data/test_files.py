@@ -25,6 +25,7 @@ USUAL = {
     "windows": TEXT.replace("\n", "\r\n"),
     "mark": f"\ufeff{TEXT}",
     "blank line": f"{TEXT}\n",
+    "blanks around names": TEXT.replace("card,rating", "card , rating"),
 }
 
 

@@ -18,6 +18,7 @@ def frame():
     rng, rows = np.random.default_rng(7), 3000
     times = pd.date_range("2024-01-01", periods=rows, freq="10min", tz="UTC")
     ours = np.where(rng.random(rows) < 0.2, np.nan, rng.uniform(0.5, 1, rows))
+    ours[:2] = 0, 1
     return pd.DataFrame(
         {
             "card": np.arange(rows) % 300,
