@@ -184,6 +184,7 @@ def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, h
     ("towards", "refused"),
     [
         ([1e-13] * 3, True),  # all that there are
+        ([1e-13] * 3 + [0.0], False),
         ([-1e-13] * 40 + [1e-13], True),
         ([1e-13, -1e-13] * 20, False),
         ([1e-13] * 5 + [0.0] * 40, False),  # as it happens
