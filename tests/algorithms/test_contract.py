@@ -17,7 +17,7 @@ from srs_eval.runs.config import option
 
 # Whatever is wrong for all shows with these.
 QUICK = {"avg", "fsrs6", "hlr"}
-LONG = {"forecast", "lstm"}
+LONG = {"forecast", "lstm", "lstm_published", "session_filter"}
 CLASSES = {TARGETS[name]: name for name in reversed(NAMES)}
 
 
