@@ -13,7 +13,7 @@ from srs_eval.data.reviews import FloatArray, User
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.predictions import Predictions, rows_fingerprint, select
 from srs_eval.metrics.tally import log_losses
-from srs_eval.runs.folder import PREDICTIONS, Run
+from srs_eval.runs.folder import PREDICTIONS
 
 # Metrics that are a mean of a loss of each review
 PER_REVIEW = ("log_loss", "brier")
@@ -25,21 +25,12 @@ class SameReviews:
     """The predictions of runs for the same reviews in the same order, read user by user."""
 
     def __init__(self, runs: Sequence[Entry]) -> None:
+        self._entries = {n: run for n, run in enumerate(runs) if run.has_predictions}
+        self.runs = [*self._entries]  # Numbers of the runs that saved predictions
         # Entries outlive comparisons, and many of them must not keep their files open
-        self._runs: dict[int, tuple[Entry, Run]] = {
-            number: (entry, copy(entry.run))
-            for number, entry in enumerate(runs)
-            if entry.run is not None and entry.has_predictions
-        }
-        self._digests = {
-            number: dict(zip(run.by_user.users, run.by_user.rows, strict=True))
-            for number, (_, run) in self._runs.items()
-        }
-
-    @property
-    def runs(self) -> list[int]:
-        """Numbers of the runs that saved predictions."""
-        return [*self._runs]
+        self._saved = {n: copy(entry.run) for n, entry in self._entries.items() if entry.run}
+        scores = {n: run.by_user for n, run in self._saved.items()}
+        self._digests = {n: dict(zip(s.users, s.rows, strict=True)) for n, s in scores.items()}
 
     def read(self, user: User) -> dict[int, Predictions]:
         """Return the predictions of the reviews in common of a user by the number of the run.
@@ -47,7 +38,7 @@ class SameReviews:
         Predictions of other reviews than the scores of their run are refused.
         """
         parts = {}
-        for number, (_, run) in self._runs.items():
+        for number, run in self._saved.items():
             predictions = run.predictions(user, curves=False)
             if predictions is None or rows_fingerprint(predictions) != self._digests[number][user]:
                 raise ConfigError(
@@ -58,8 +49,8 @@ class SameReviews:
         several = [*parts.values()]
         if all(np.array_equal(part.row, several[0].row) for part in several):
             return parts
-        entries = [entry for entry, _ in self._runs.values()]
-        return dict(zip(parts, _in_common(entries, several), strict=True))
+        common = _in_common([*self._entries.values()], several)
+        return dict(zip(parts, common, strict=True))
 
 
 def _in_common(runs: Sequence[Entry], parts: Sequence[Predictions]) -> list[Predictions]:
