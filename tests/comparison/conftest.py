@@ -122,7 +122,7 @@ def make_run(tmp_path):
             ),
             users=users,
             predictions=lambda: iter(parts),
-            fits=lambda: iter(()),
+            checkpoint=SimpleNamespace(read=lambda _: SimpleNamespace(fits=())),
         )
         save(made, place)
         write_json(place / SUMMARY, {**asdict(made.summary), **summary})

@@ -65,6 +65,7 @@ NO_MODEL = r"No model is better than each user's average \(avg, log loss 0\."
         ),
         ("avg blur=1 | ours | late when=at_review", "Predicted", ".*Predicted at the review, late"),
         ('a users=[1] rows={"1":[0,60]}', "Too few answers to tell: 60 scored, ", "It takes 100"),
+        ("ours | same", "ours leads: ", "Not clearly worse: same."),
         ("ours | metric=auc", r"ours: auc 0\.\d{4}\.", ""),
     ],
 )
