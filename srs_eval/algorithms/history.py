@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,9 +96,10 @@ def history_of(reviews: Reviews) -> History:
 
 def no_reviews(*, whole_days: bool = True) -> Reviews:
     """Return a log without reviews, for models that are built rather than fitted."""
-    whole = dict.fromkeys(("card", "day", "rating", "elapsed_days", "row"), np.empty(0, np.int64))
-    real = dict.fromkeys(("elapsed", "duration_ms"), np.empty(0))
-    return Reviews(user="", whole_days=whole_days, **whole, **real)
+    names = ("card", "day", "rating", "elapsed_days", "row")
+    columns: dict[str, Any] = dict.fromkeys(names, np.empty(0, np.int64))
+    columns |= dict.fromkeys(("elapsed", "duration_ms"), np.empty(0))
+    return Reviews(user="", whole_days=whole_days, **columns)
 
 
 def _nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:

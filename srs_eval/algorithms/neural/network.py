@@ -67,8 +67,8 @@ class Network(nn.Module):
             if isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
             elif isinstance(module, nn.Linear | nn.RNNBase):
-                is_linear = isinstance(module, nn.Linear)
-                bound = 1 / math.sqrt(module.in_features if is_linear else module.hidden_size)
+                width = module.in_features if isinstance(module, nn.Linear) else module.hidden_size
+                bound = 1 / math.sqrt(width)
                 for parameter in module.parameters():
                     nn.init.uniform_(parameter, -bound, bound, generator=generator)
 
