@@ -179,7 +179,7 @@ def test_curves_pass_through_their_points():
 
 
 @pytest.mark.parametrize("seed", [(), (42,)])
-@pytest.mark.parametrize("count", [1, 2, 17, 625, 3000])
+@pytest.mark.parametrize("count", [1, 17, 3000])
 def test_batches_are_shuffled_as_by_pytorch(count, seed):
     torch = pytest.importorskip("torch", reason="PyTorch is the oracle")
     generator = torch.Generator().manual_seed(*(seed or (2023,)))

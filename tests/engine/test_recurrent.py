@@ -1,7 +1,5 @@
 """Models of equations: packed histories, predictions and states, and absurd parameters."""
 
-import itertools
-
 import numpy as np
 import pytest
 from published import PUBLISHED, ordinary_bounds
@@ -120,26 +118,3 @@ def test_all_that_is_computed_is_finite_at_the_bounds(name, history):
             objective = Objective(PackedLoss(model, packed), w, np.zeros((model.size, model.size)))
             with pytest.raises(FitError):
                 newton(objective, w, equations.parameters)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_parameters_that_are_no_numbers_or_out_of_all_bounds_do_not_crash(name, dtype):
-    reviews, model = HISTORIES["all sorts"], compiled(PUBLISHED[name])
-    packed, space = packed_of(reviews, dtype), PUBLISHED[name].parameters
-    w, default = np.full(model.size, np.nan), np.array(space.defaults)
-    assert np.isnan(model.gradient(w, packed).loss)
-    assert np.isnan(model.fisher(w, packed).loss)
-    with pytest.raises(FitError):
-        newton(
-            Objective(PackedLoss(model, packed), default, np.zeros((model.size, model.size))),
-            w,
-            space,
-        )
-    for index, value in itertools.product(range(model.size), (np.inf, -np.inf, 0.0, -1e30, 1e30)):
-        w = default.copy()
-        w[index] = value
-        gradient, fisher = model.gradient(w, packed), model.fisher(w, packed)
-        assert not gradient.loss < 0
-        assert np.isnan(gradient.loss) == np.isnan(fisher.loss)
-        model.walk(w, pack(reviews))

@@ -63,7 +63,7 @@ class LogOddsModel(HistoryModel):
 
     def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall `elapsed` days after the review before; NaN at a card's first review."""
-        with _allow_non_finite():
+        with np.errstate(over="ignore", invalid="ignore"):
             log_odds, _ = self.log_odds.at(history, rows, elapsed)(np.asarray(self.parameters))
         return uncertain(np.where(history.nth[rows] > 0, expit(log_odds), np.nan))
 
@@ -78,25 +78,19 @@ class LogLoss:
     weight: FloatArray
 
     def gradient(self, w: FloatArray) -> Gradient:
-        with _allow_non_finite():
-            return self._gradient(*self.log_odds(w))
+        loss, gradient, _ = self.fisher(w)
+        return Gradient(loss, gradient)
 
     def fisher(self, w: FloatArray) -> Fisher:
-        with _allow_non_finite():
+        # Callers refuse results that are not finite.
+        with np.errstate(over="ignore", invalid="ignore"):
             log_odds, slopes = self.log_odds(w)
             p = expit(log_odds)
+            against = np.where(self.recalled > 0, -log_odds, log_odds)
+            loss = float(self.weight @ np.logaddexp(0.0, against))
+            gradient = self.weight * (p - self.recalled) @ slopes
             information = (slopes * (self.weight * p * (1 - p))[:, None]).T @ slopes
-            return Fisher(*self._gradient(log_odds, slopes), information)
-
-    def _gradient(self, log_odds: FloatArray, slopes: FloatArray) -> Gradient:
-        against = np.where(self.recalled > 0, -log_odds, log_odds)
-        surprise = self.weight * (expit(log_odds) - self.recalled)
-        return Gradient(float(self.weight @ np.logaddexp(0.0, against)), surprise @ slopes)
-
-
-def _allow_non_finite() -> np.errstate:
-    """Silence warnings about numbers that are not finite; callers refuse them as results."""
-    return np.errstate(over="ignore", invalid="ignore")
+        return Fisher(loss, gradient, information)
 
 
 class FittedLogOdds(Fitted):

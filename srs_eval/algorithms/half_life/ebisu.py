@@ -24,6 +24,11 @@ _MOST_STEPS = 60
 _SHORTEST_STEP, _LONGEST_STEP = 1e-7, 3.0
 _FARTHEST_FROM_HALF = 1e-6
 
+# Of alpha: below it recall at a review is so near 1 that the difference of two logarithms would
+# lose digits, and 4 nodes integrate its derivative to rounding.
+_SOON = 0.05
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(4)
+
 
 def recall(belief: FloatArray, elapsed: FloatArray) -> FloatArray:
     """Return the expected probability of recall `elapsed` days after a review.
@@ -32,7 +37,8 @@ def recall(belief: FloatArray, elapsed: FloatArray) -> FloatArray:
     probability of recall is believed to follow Beta(alpha, beta).
     """
     alpha, beta, half_life = belief
-    return np.asarray(np.exp(_log_mean(alpha, beta, elapsed / half_life)))
+    p: FloatArray = np.exp(betaln(alpha + elapsed / half_life, beta) - betaln(alpha, beta))
+    return p
 
 
 def updated(belief: FloatArray, elapsed: FloatArray, recalled: BoolArray) -> FloatArray:
@@ -88,7 +94,12 @@ def updated(belief: FloatArray, elapsed: FloatArray, recalled: BoolArray) -> Flo
 
 def _log_mean(alpha: FloatArray, beta: FloatArray, power: FloatArray) -> FloatArray:
     """Return the logarithm of the mean of p**power, p being distributed as Beta(alpha, beta)."""
-    return np.asarray(betaln(alpha + power, beta) - betaln(alpha, beta))
+    log_mean: FloatArray = betaln(alpha + power, beta) - betaln(alpha, beta)
+    soon = power < _SOON * alpha
+    a, b, until = alpha[soon], beta[soon], power[soon] / 2
+    at = a + until * (1 + _NODES[:, None])
+    log_mean[soon] = until * (_NODE_WEIGHTS @ (digamma(at) - digamma(at + b)))
+    return log_mean
 
 
 def beliefs_before(reviews: Reviews, rows: IntArray) -> FloatArray:
