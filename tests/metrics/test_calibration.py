@@ -117,3 +117,5 @@ def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor(w
     assert curve.lo[at] < curve.observed[at] < curve.hi[at]
     assert 0.1 * curve.smece < curve.half_width < curve.smece
     assert (curve.observed < curve.null_lo)[curve.p_grid > 0.95].all()
+    once = reliability_of(tally(p, recalled), resamples=1)
+    np.testing.assert_array_equal(once.lo, once.hi)

@@ -84,7 +84,9 @@ def test_metrics_of_rows_are_of_single_users_alone(users):
 @pytest.mark.parametrize("groups", [10_000, 4], ids=["users", "groups"])
 def test_users_are_pooled_to_the_panel_of_all_rows_also_in_groups(users, monkeypatch, groups):
     monkeypatch.setattr(bootstrap, "GROUPS", groups)
-    found = pool(PooledSums(PANEL, users), resamples=10)
+    sums = PooledSums(PANEL, users)
+    assert (np.diff(sums.table().indptr) > 0).sum() == min(groups, len(users))  # all have users
+    found = pool(sums, resamples=10)
     whole = concatenate(users)
     scores = PANEL.score(whole)
     for name in EXACT | {name for name in scores if "temporal" in name}:

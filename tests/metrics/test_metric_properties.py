@@ -30,10 +30,6 @@ facts = st.tuples(
     probabilities, st.booleans(), st.integers(0, 400), st.integers(1, 9), st.integers(0, 3)
 )
 histories = st.lists(facts, min_size=1, max_size=40)
-of_eighths = st.tuples(st.integers(0, 8).map(lambda k: k / 8), facts).map(
-    lambda drawn: (drawn[0], *drawn[1][1:])
-)
-histories_of_few_levels = st.lists(of_eighths, min_size=1, max_size=40)
 quick = settings(max_examples=12, deadline=None)
 few = settings(max_examples=4, deadline=None)  # of each metric: most of their code is shared
 every_metric = pytest.mark.parametrize("metric", list(PANEL), ids=PANEL.names)
@@ -96,17 +92,6 @@ def test_any_list_has_a_number_within_the_bounds_or_none(metric, histories, rand
         assert isinstance(value, float)
         assert not math.isinf(value)
         assert math.isnan(value) or lowest - 1e-12 <= value <= highest + 1e-12
-
-
-@few
-@given(st.lists(histories_of_few_levels, min_size=1, max_size=4))
-def test_users_of_few_levels_pool_to_the_panel_of_all_rows(users):
-    each = [predicted(histories, user=str(k)) for k, histories in enumerate(users)]
-    pooled = pool(PooledSums(PANEL, each)).scores
-    whole = PANEL.score(concatenate(each))
-    for name in PANEL.names:
-        tolerance = max(ITERATED.get(name, 0), 1e-12)
-        assert pooled[name] == pytest.approx(whole[name], abs=tolerance, rel=tolerance, nan_ok=True)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -21,13 +21,12 @@ from metric_functions import (
 from pairs import confusion, predicted
 from sklearn import metrics as sklearn
 from sklearn.calibration import calibration_curve
-from sklearn.isotonic import IsotonicRegression
 
 from srs_eval.metrics.bootstrap import PooledSums, pool
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.reliability import ICI_CELLS as CELLS
-from srs_eval.metrics.scores import corp_discrimination_log, log_bins, um_plus
-from srs_eval.metrics.tally import Tally, tally
+from srs_eval.metrics.scores import log_bins, um_plus
+from srs_eval.metrics.tally import tally
 from srs_eval.metrics.threshold import RATES, roc_of
 
 
@@ -52,6 +51,8 @@ def test_scores_are_those_of_scikit_learn_of_one_user_and_of_several(data):
         "auc": sklearn.roc_auc_score(recalled, p),
     }
     found = {"log_loss": log_loss(*data), "brier": brier(*data), "auc": auc(*data)}
+    tied = p.round(1), recalled
+    assert auc(*tied) == pytest.approx(sklearn.roc_auc_score(recalled, tied[0]), abs=1e-12)
     assert found == pytest.approx(expected, abs=1e-12)
     users = [predicted(p[k::7], recalled[k::7]) for k in range(7)]
     pooled = pool(PooledSums(Panel([METRIC[name] for name in expected]), users)).scores
@@ -92,25 +93,6 @@ def test_the_calibration_error_in_bins_is_that_of_scikit_learns_curve(data, deci
     assert ece(p, recalled) == pytest.approx(expected, abs=1e-12)
     assert ece([0.3, 0.39], [1, 0]) == pytest.approx(abs(0.69 - 1) / 2)
     assert ece([1.0, 0.95, 0.85, 0.85], [1, 0, 1, 1]) == pytest.approx((0.95 + 0.3) / 4)
-
-
-def test_weighted_reviews_count_as_in_scikit_learn(data):
-    """A tally of weights, which is what resampling makes."""
-    p, recalled = data[0].round(2), data[1]
-    weight = np.random.default_rng(1).exponential(1, len(p))
-    whole = tally(p, recalled)
-    code = np.searchsorted(whole.p, p)
-    forgotten, hits = (np.bincount(code, weight * of, len(whole)) for of in (~recalled, recalled))
-    weighted = Tally(whole.p, forgotten, hits)
-    expected = sklearn.roc_auc_score(recalled, p, sample_weight=weight)
-    assert METRIC["auc"].function(weighted) == pytest.approx(expected, abs=1e-12)
-    isotonic = IsotonicRegression().fit(p, recalled.astype(float), sample_weight=weight)
-    constant = np.full(len(p), np.average(recalled, weights=weight))
-    best, base = (
-        sklearn.log_loss(recalled, fitted, sample_weight=weight)
-        for fitted in (isotonic.predict(p), constant)
-    )
-    assert corp_discrimination_log(weighted) == pytest.approx(base - best, abs=1e-10)
 
 
 def test_the_roc_curve_is_that_of_scikit_learn_thinned_where_it_is_long(data):

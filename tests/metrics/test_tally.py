@@ -87,16 +87,6 @@ def counted_one_after_the_other(*parts):
     return here.tally()
 
 
-@quick
-@given(st.lists(reviews, max_size=4))
-def test_users_one_after_the_other_are_as_all_together(users):
-    apart = counted_one_after_the_other(*map(columns, users))
-    together = counted_one_after_the_other(columns([pair for pairs in users for pair in pairs]))
-    assert apart.p == pytest.approx(together.p, abs=1e-14)
-    assert apart.forgotten.tolist() == together.forgotten.tolist()
-    assert apart.recalled.tolist() == together.recalled.tolist()
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_thousand_users_on_the_threshold_stay_on_it(dtype):
     """Adding up rounds a thousand times, which must not push the mean over the edge."""
