@@ -222,3 +222,13 @@ def test_a_start_that_fails_leaves_the_others_which_are_about_half_a_spread_away
     width = 0.5 * np.minimum(Sm2Trainable.mathematics.parameters.spread, np.abs(begins[0]))
     drawn = np.random.default_rng(0).standard_normal((len(begins) - 1, len(width)))
     np.testing.assert_allclose(np.array(begins[1:]), begins[0] + width * drawn)
+
+
+def test_standard_errors_of_first_stabilities_are_those_of_their_logarithms_times_them():
+    model = fitted(Fsrs6())
+    errors = np.array(model.learned.standard_errors)
+    free = np.isfinite(errors)
+    covariance = np.linalg.inv(model.learned.information[np.ix_(free, free)])
+    slope = np.where(np.arange(len(errors)) < 4, model.parameters, 1.0)
+    assert free[:4].any()
+    np.testing.assert_allclose(errors[free], np.sqrt(np.diag(covariance)) * slope[free], rtol=1e-6)

@@ -244,6 +244,19 @@ def test_only_drawn_weights_depend_on_random_numbers():
     assert [Lstm(**given).pretrained for given in options] == [True, False, False]
 
 
+def test_a_fit_ends_where_log_loss_and_pull_are_least():
+    zeros = Weights("lstm", (2,), (0.0,) * 78, (), ())
+    model = fitted(Lstm(hidden=2, weights=zeros, pull=5.0, steps=200))
+    w = np.array(model.parameters)
+
+    def total(share):
+        p = replace(model, parameters=tuple((share * w).tolist())).predict(REVIEWS, ROWS)
+        loss = metric_functions.log_loss(p, REVIEWS.recalled[ROWS]) * len(ROWS)
+        return loss + 5.0 * share**2 * w @ w
+
+    assert abs(total(1.01) - total(0.99)) / 0.02 < 0.02 * 2 * 5.0 * w @ w
+
+
 @pytest.mark.slow
 def test_from_drawn_weights_a_fit_does_not_learn_a_short_log_by_heart():
     source, losses = SyntheticUsers(users=16, seed=7, max_reviews=6000), []
