@@ -42,6 +42,8 @@ class Draws(Algorithm):
 class Watching(Algorithm):
     """Notes the logs that it is given, and writes into those that it predicts, if asked to."""
 
+    parameters = ()
+
     def __init__(self, *, scribbles=False):
         self.seen, self.scribbles = {"fit": [], "predict": [], "predict_at": []}, scribbles
 

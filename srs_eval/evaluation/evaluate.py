@@ -116,8 +116,10 @@ class EvaluateUser:
             log = self.source.read(user)
             facts = ReviewLog(len(log), dict(log.left_out), reviews_fingerprint(log), log.notes)
             task = self.protocol(log, same_day=self.algorithm.same_day)
-            tested = np.unique(np.concatenate([fold.test for fold in task.folds]))
-            unscored = {**task.unscored, ONLY_LEARNED: len(used_rows(task.folds)) - len(tested)}
+            learned, tested = np.zeros((2, len(task.reviews)), np.bool_)
+            for fold in task.folds:
+                learned[fold.train] = tested[fold.test] = True
+            unscored = {**task.unscored, ONLY_LEARNED: int(np.count_nonzero(learned & ~tested))}
             facts = replace(facts, dropped=dict(task.dropped), unscored=unscored)
         except Exception as error:  # noqa: BLE001 - sources and protocols can be plug-ins
             if isinstance(error, FitSkipped):
@@ -256,14 +258,13 @@ class EvaluateUser:
         rows = np.sort(rng.choice(fold.test, size, replace=False))
         curve = model.predict_at(reviews, rows.copy(), np.tile(times, (size, 1)))
         curve = _probabilities("forgetting curves", curve, (size, len(times)), task, fold, rows)
-        rest = [(0, 0), (0, _CURVE_TIMES - len(times))]
         return Curves(
             user=np.zeros(size, np.int64),
             fold=np.full(size, fold.number),
             row=task.log_row[rows],
-            elapsed=np.pad(np.tile(times, (size, 1)), rest, constant_values=np.nan),
-            weight=np.pad(np.tile(weights, (size, 1)), rest),
-            p=np.pad(curve, rest, constant_values=np.nan),
+            elapsed=_padded(np.tile(times, (size, 1)), np.nan),
+            weight=_padded(np.tile(weights, (size, 1)), 0.0),
+            p=_padded(curve, np.nan),
         )
 
 
@@ -292,6 +293,12 @@ class _Cuts:
 def _thread_pools(_loaded: int) -> ThreadpoolController:
     """Find the libraries with threads of their own; again once more modules are loaded."""
     return ThreadpoolController()
+
+
+def _padded(values: FloatArray, fill: float) -> FloatArray:
+    columns = np.full((len(values), _CURVE_TIMES), fill, values.dtype)
+    columns[:, : values.shape[1]] = values
+    return columns
 
 
 def _fit_of(task: Task, fold: Fold) -> Fit:
