@@ -65,11 +65,13 @@ class Activation:
     def __call__(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         noise, threshold = w[2], w[3]
         # Strength at every earlier review by its place, and derivatives by a, c and h
-        strength, by = np.zeros(len(self.history.clock)), np.zeros((3, len(self.history.clock)))
+        size = len(self.history.clock)
+        earlier, earlier_by = np.zeros(size), np.zeros((3, size))
         for nth in self.earlier:
             place, elapsed = self.history.place[nth], self.history.reviews.elapsed[nth]
-            strength[place], by[:, place] = self._strengths(w, nth, elapsed, strength, by)
-        strength, by = self._strengths(w, self.rows, self.elapsed, strength, by)
+            strength, by = self._strengths(w, nth, elapsed, earlier, earlier_by)
+            earlier[place], earlier_by[:, place] = strength, by
+        strength, by = self._strengths(w, self.rows, self.elapsed, earlier, earlier_by)
         # Nothing precedes a first review; any number will do there.
         strength = np.where(self.history.nth[self.rows] > 0, strength, 1.0)
         activation = np.log(strength)

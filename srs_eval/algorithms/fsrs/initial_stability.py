@@ -72,7 +72,8 @@ def initial_stabilities(
         # Reviews with the same elapsed time count alike.
         own, default = first_rating == rating, float(defaults[rating - 1])
         days, place, n = np.unique(elapsed[own], return_inverse=True, return_counts=True)
-        passes, pull = np.bincount(place, recalled[own]), _PULL if smoothed else 0.0
+        passes: FloatArray = np.bincount(place, recalled[own]).astype(np.float64)
+        pull = _PULL if smoothed else 0.0
         if smoothed:
             passes = (passes + mean_recall) * n / (n + 1)
         age = (0.9 ** (-1 / decay) - 1) * days
@@ -121,7 +122,7 @@ def filled(stabilities: dict[int, float], defaults: FloatArray) -> FloatArray:
     places = np.array(sorted(stabilities)) - 1
     values = np.array([stabilities[place + 1] for place in places.tolist()])
     if len(places) == 1:
-        return defaults * (values / defaults[places])
+        return np.asarray(defaults * (values / defaults[places]))
     missing = np.setdiff1d(np.arange(4), places)
     # Of three known ratings, the rule counts that is about the fourth, or has it at least.
     rules = _RULES[: len(missing)] if len(missing) != 1 or missing[0] < 2 else _RULES[1:]

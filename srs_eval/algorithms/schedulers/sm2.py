@@ -171,12 +171,14 @@ class AnkiSm2Equations(ExponentialForgetting):
     ) -> State:
         """Interval and ease after a further review; the interval reads the old ease."""
         old_interval, ease = state
-        late = elapsed - old_interval
-        hard, easy = old_interval * w[4], (old_interval + late) * ease * w[3]
-        on_time = self._by_rating(m, rating, hard, (old_interval + late / 2) * ease, easy)
         hard = _larger(m, elapsed * w[4], old_interval * w[4] / 2)
         good = _larger(m, elapsed * ease, old_interval)
         early = self._by_rating(m, rating, hard, good, good * (w[3] + 1) / 2)
+        late = elapsed - old_interval
+        hard = old_interval * w[4]
+        good = (old_interval + late / 2) * ease
+        easy = (old_interval + late) * ease * w[3]
+        on_time = self._by_rating(m, rating, hard, good, easy)
         passed = w[6] * m.where(elapsed < old_interval, early, on_time)
         interval = self._floored(m, m.where(rating > 1, passed, old_interval * w[5]))
         moved = m.where(rating == GOOD, 0.0, m.where(rating == EASY, 0.15, -0.15))
