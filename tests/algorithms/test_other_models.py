@@ -83,6 +83,11 @@ def test_days_end_between_what_was_the_same_day_and_what_was_not():
     np.testing.assert_array_equal(on_same_day(past, rows, own), same_day)
     assert on_same_day(past, rows, np.full(len(rows), 1e-9)).mean() > 0.99
     assert not on_same_day(past, rows, np.maximum(own, 1.0)).any()
+    # The day before one that came within 24 hours may have ended at any time until it.
+    soon = (SECONDS.elapsed_days[rows] == 1) & (own < 1)
+    rows, middle = rows[soon], own[soon] / 2
+    assert on_same_day(past, rows, middle - 1e-9).all()
+    assert not on_same_day(past, rows, middle + 1e-9).any()
 
 
 ROWS = TASK.folds[0].train
