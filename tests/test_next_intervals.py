@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from interval_ranges import EQUATIONS, HISTORIES, PUBLISHED, covered, drawn, interval, simulated
+from interval_ranges import EQUATIONS, HISTORIES, PUBLISHED, covered, drawn, simulated
 from invented import of_presets
 
 import srs_eval as se
@@ -60,7 +60,8 @@ def test_cards_are_answered_when_a_model_says():
         own = np.flatnonzero(log.card == card)
         assert log.rating[own].tolist() == [*ratings, 3]
         assert own[-1] == rows[card]
-        expected = np.maximum(1, np.rint(interval(w, stability[own[:-2]], 0.8)))
+        factor = (0.8 ** (-1 / w[20]) - 1) / (0.9 ** (-1 / w[20]) - 1)
+        expected = np.maximum(1, np.rint(stability[own[:-2]] * factor))
         np.testing.assert_array_equal(log.elapsed[own[1:-1]], expected)
 
 

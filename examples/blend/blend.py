@@ -15,11 +15,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.algorithm import (
+    WHEN,
     Algorithm,
     MemoryModel,
     When,
     has_curve,
-    latest,
     when_of,
 )
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
@@ -132,7 +132,7 @@ class Blend(Algorithm):
     @property
     def when(self) -> When:
         """When the later of the other algorithm and the recalibration is known."""
-        return latest(when_of(self.base), "day_before")
+        return max(when_of(self.base), "day_before", key=WHEN.index)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> BlendModel:
         """Fit the other algorithm; recalibration begins when the training reviews end."""

@@ -15,11 +15,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from srs_eval.algorithms.algorithm import (
+    WHEN,
     Algorithm,
     MemoryModel,
     When,
     has_curve,
-    latest,
     when_of,
 )
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
@@ -75,7 +75,7 @@ class Ensemble(Algorithm):
     @property
     def when(self) -> When:
         """When the last of the predictions is made."""
-        return latest(*map(when_of, self.members.values()))
+        return max(map(when_of, self.members.values()), key=WHEN.index)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> EnsembleModel:
         """Fit all algorithms to `rows`, each to the log that it would be shown alone."""
