@@ -73,7 +73,7 @@ def test_runs_are_written_as_results_and_read_back_to_the_digit(runs, tmp_path, 
     assert row["parameters"] == {"0": [round(number, 6) for number in fits[-1].parameters]}
     assert row["time_ms"] == pytest.approx(1000 * sum(fit.seconds for fit in fits), abs=1e-3)
     # whatever the name ends with, it is a folder that `compare` reads
-    assert export([str(runs / "0"), "to=srs_benchmark", "out=v1.2/"]) == 0
+    assert export([str(runs / "0"), "to=srs_benchmark", "out=v1.2"]) == 0
     words = [str(runs / "0"), "v1.2", "out=both", "tracking=none"]
     assert compare(words) == 0
     pairs = json.loads(Path("both/comparison.json").read_text())["pairs"]

@@ -162,9 +162,9 @@ def _export_results(options: Export) -> int:
     results = [result_rows(run, options.user) for run in runs]
     texts = {f"{rows.name}{RESULTS}": rows.text for rows in results}
     earlier = [name for name in texts if Path(options.out, name).exists()]
-    if earlier and _is_folder(options.out):  # published results have such names
+    if earlier and _is_folder(options.out, RESULTS):  # published results have such names
         raise ConfigError(f"{options.out} has {', '.join(earlier)} already: name another place")
-    _write(texts, options.out)
+    _write(texts, options.out, RESULTS)
     for note in [*notes, *(f"{rows.name}: {note}" for rows in results for note in rows.notes)]:
         complain(note)
     return 0
@@ -181,17 +181,17 @@ def _hand_over(exported: Mapping[str, HandOver], out: str) -> None:
         say(f"python   {first.python.format(file=repr(str(files[0])))}")
 
 
-def _write(texts: Mapping[str, str], out: str) -> list[Path]:
+def _write(texts: Mapping[str, str], out: str, ending: str = "") -> list[Path]:
     """Print a text, or write texts into a file, or into a folder under their names."""
     from srs_eval.runs.folder import whole
 
-    if len(texts) > 1 and not _is_folder(out):
+    place, in_folder = Path(out).expanduser(), _is_folder(out, ending)
+    if len(texts) > 1 and not in_folder:
         raise ConfigError(f"there are {len(texts):,} results: name a folder, as in out=results")
     if not out:
         say(next(iter(texts.values())))
         return []
-    place = Path(out).expanduser()
-    files = [place / name if _is_folder(out) else place for name in texts]
+    files = [place / name if in_folder else place for name in texts]
     for file, text in zip(files, texts.values(), strict=True):
         with whole(file) as partial:
             partial.write_text(f"{text}\n", encoding="utf-8")
@@ -199,10 +199,12 @@ def _write(texts: Mapping[str, str], out: str) -> list[Path]:
     return files
 
 
-def _is_folder(out: str) -> bool:
-    """Whether files go into a folder: one that is there, or a name without an ending."""
-    is_new = out.endswith(("/", os.sep)) or not Path(out).suffix
-    return bool(out) and (is_new or Path(out).expanduser().is_dir())
+def _is_folder(out: str, ending: str = "") -> bool:
+    """Whether files go into a folder: one that is there, or a name without their ending, or any."""
+    suffix = Path(out).suffix
+    is_file = suffix == ending if ending else suffix != ""
+    is_there = out.endswith(("/", os.sep)) or Path(out).expanduser().is_dir()
+    return bool(out) and (is_there or not is_file)
 
 
 def _file_name(user: User, to: str) -> str:
@@ -272,7 +274,7 @@ def score(options: Score) -> None:
     say(f"{len(entry.rows):,} users, {sum(entry.reviews.values()):,} reviews\n")
     say(f"{table(entry.facts, panel)}\n")
     if options.out:
-        _write({f"{entry.name}{RESULTS}": result_rows(entry).text}, options.out)
+        _write({f"{entry.name}{RESULTS}": result_rows(entry).text}, options.out, RESULTS)
 
 
 @dataclass

@@ -165,7 +165,7 @@ class Job:
                 tracked.log(run, text, figures)
         if self.is_single:
             where = [f"results  {run.folder}", *([tracked.store.link()] if tracked else [])]
-            say("\n".join([text, *where]))
+            say("\n".join([*report.advice(run, setup), text, *where]))
         self._ended(run)
 
     def _evaluated(self, setup: Setup) -> Run:

@@ -6,12 +6,14 @@ import math
 import shutil
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
 from srs_eval.algorithms.algorithm import IN_WORDS
+from srs_eval.errors import SrsEvalError
 from srs_eval.metrics.panel import Panel, shown_metrics
 from srs_eval.runs.summary import TRAITS, Summary
 
@@ -20,6 +22,24 @@ if TYPE_CHECKING:  # with Hydra, which `score` does without
     from srs_eval.runs.folder import Run
 
 _MOST_REASONS = 3
+_HARDLY = 0.2
+
+
+def advice(run: Run, setup: Setup) -> list[str]:
+    """Return what to add where the protocol hardly scores a log and another scores most."""
+    covered = run.facts.coverage.reviews
+    in_fractional_days = getattr(setup.protocol, "in_fractional_days", False)
+    if covered.scored >= _HARDLY * covered.read or in_fractional_days:
+        return []
+    with suppress(SrsEvalError):
+        seconds = setup.source.read(setup.source.users()[0]).elapsed_seconds
+        if seconds is not None and (share := (seconds > 0).mean()) > 1 / 2:
+            return [
+                f"{setup.protocol.name} scores {covered.scored / covered.read:.1%} of the reviews: "
+                "add protocol=srs_benchmark_secs, which also scores those of one day "
+                f"({share:.0%} of the first user's)"
+            ]
+    return []
 
 
 def run_text(run: Run, panel: Panel, seconds: float | None = None) -> str:

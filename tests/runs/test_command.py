@@ -194,6 +194,21 @@ def test_an_algorithm_that_looks_ahead_is_refused_at_the_start(here):
     assert here("--config-dir=own", *words).status == 0
 
 
+@pytest.mark.parametrize("days", [1, 2])  # with one, nothing is scored
+def test_a_log_of_one_day_per_card_is_told_which_protocol_scores_it(here, days):
+    times = [
+        (card, 1 + card // 9 + 2 * day, hour)
+        for card in range(200)
+        for day in range(days)
+        for hour in range(8, 18, 2)
+    ]
+    rows = [f"c{card},3,2024-01-{day:02}T{hour:02}:00" for card, day, hour in times]
+    write(here.folder, {"log.csv": "\n".join(["card,rating,time", *rows])})
+    done = here("algo=avg", *QUIET, "data=csv", "data.path=log.csv", "panel=quick")
+    assert f"0 of 1 users, 0 of {len(rows):,}" in done.out or days == 2
+    assert "protocol=srs_benchmark_secs" in done.out.splitlines()[0]
+
+
 @pytest.mark.slow
 def test_a_job_whose_figures_or_log_fail_fails_and_those_beside_it_are_whole(here, monkeypatch):
     """Jobs of a sweep are drawn and logged beside the fits of the next one."""
