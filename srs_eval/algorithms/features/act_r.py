@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from srs_eval.algorithms.features.log_odds import FittedLogOdds
-from srs_eval.algorithms.history import History
+from srs_eval.algorithms.history import HELD, History
 from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.engine.parameters import ParameterSpace
 
@@ -44,13 +44,13 @@ class ActivationEquations:
     )
 
     def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> Activation:
-        """Find the earlier reviews of the cards of `rows`, the second of all cards first."""
-        last = np.zeros(len(history.cards.begins), np.int64)
-        np.maximum.at(last, history.cards.number[rows], history.nth[rows])
-        earlier = np.flatnonzero((history.nth > 0) & (history.nth < last[history.cards.number]))
-        counts = np.bincount(history.nth[earlier])
-        by_nth = earlier[np.argsort(history.nth[earlier], kind="stable")]
-        return Activation(history, rows, elapsed, tuple(np.split(by_nth, np.cumsum(counts)[:-1])))
+        """Find the cards of `rows`, up to the last of these on each."""
+        begin = history.place[rows] - history.nth[rows]
+        begins, card = np.unique(begin, return_inverse=True)
+        lengths = np.zeros(len(begins), np.int64)
+        np.maximum.at(lengths, card, history.nth[rows])
+        longest_first = np.argsort(-lengths, kind="stable")
+        return Activation(history, rows, elapsed, begins[longest_first], lengths[longest_first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +60,14 @@ class Activation:
     history: History
     rows: IntArray
     elapsed: FloatArray
-    earlier: tuple[IntArray, ...]  # Rows that come before one of `rows` on its card: nth ones
+    # [cards]: Where each card begins, and how many of its reviews come before one of `rows`; by
+    # falling length
+    begins: IntArray
+    lengths: IntArray
 
     def __call__(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         noise, threshold = w[2], w[3]
-        # Strength at every earlier review by its place, and derivatives by a, c and h
-        size = len(self.history.clock)
-        earlier, earlier_by = np.zeros(size), np.zeros((3, size))
-        for nth in self.earlier:
-            place, elapsed = self.history.place[nth], self.history.reviews.elapsed[nth]
-            strength, by = self._strengths(w, nth, elapsed, earlier, earlier_by)
-            earlier[place], earlier_by[:, place] = strength, by
-        strength, by = self._strengths(w, self.rows, self.elapsed, earlier, earlier_by)
-        # Nothing precedes a first review; any number will do there.
-        strength = np.where(self.history.nth[self.rows] > 0, strength, 1.0)
+        strength, by = self._last_strengths(w, *self._strengths(w))
         activation = np.log(strength)
         slopes = np.empty((len(self.rows), len(w)))
         slopes[:, [0, 1, 4]] = by.T / (strength * noise)[:, None]
@@ -81,22 +75,51 @@ class Activation:
         slopes[:, 3] = -1 / noise
         return (activation - threshold) / noise, slopes
 
-    def _strengths(
-        self,
-        w: FloatArray,
-        rows: IntArray,
-        elapsed: FloatArray,
-        strength: FloatArray,
-        by: FloatArray,
+    def _strengths(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Strength at every earlier review by its place, and derivatives [3, places]."""
+        size = len(self.history.clock)
+        strength, by = np.zeros(size), np.zeros((3, size))
+        first = 0
+        while first < len(self.begins) and self.lengths[first]:
+            # As many cards as fit into memory, side by side: the longest sets the width.
+            width = int(self.lengths[first])
+            block = slice(first, first + max(HELD // width, 1))
+            along = np.arange(width)
+            places = self.begins[block, None] + along
+            is_review = along < self.lengths[block, None]
+            clock = self.history.clock[np.where(is_review, places, 0)]
+            strengths, slopes = _card_by_card(w, clock, self.lengths[block])
+            strength[places[is_review]] = strengths[is_review]
+            by[:, places[is_review]] = slopes[:, is_review]
+            first = block.stop
+        return strength, by
+
+    def _last_strengths(
+        self, w: FloatArray, strength: FloatArray, by: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Strength at `rows` from that at the reviews before, and derivatives [3, rows]."""
-        last, last_by = np.zeros(len(rows)), np.zeros((3, len(rows)))
-        for pairs in self.history.pairs(rows, elapsed):
+        """Strength at each of `rows` from those before, and derivatives [3, rows]."""
+        last, last_by = np.ones(len(self.rows)), np.zeros((3, len(self.rows)))
+        for pairs in self.history.pairs(self.rows, self.elapsed):
             trace, trace_by = _trace(w, pairs.age, strength[pairs.place], by[:, pairs.place])
-            last[pairs.rows] = pairs.sums(trace)
+            # Nothing precedes a first review; any number will do there.
+            last[pairs.rows] = np.where(pairs.counts > 0, pairs.sums(trace), 1.0)
             for number in range(3):
                 last_by[number, pairs.rows] = pairs.sums(trace_by[number])
         return last, last_by
+
+
+def _card_by_card(
+    w: FloatArray, clock: FloatArray, lengths: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Strengths [cards, reviews] and derivatives [3, cards, reviews] of cards side by side."""
+    strength, by = np.zeros(clock.shape), np.zeros((3, *clock.shape))
+    for nth in range(1, clock.shape[1]):
+        cards = int(np.searchsorted(-lengths, -nth))  # those that have an nth review
+        age = clock[:cards, nth, None] - clock[:cards, :nth]
+        trace, trace_by = _trace(w, age, strength[:cards, :nth], by[:, :cards, :nth])
+        strength[:cards, nth] = trace.sum(axis=-1)
+        by[:, :cards, nth] = trace_by.sum(axis=-1)
+    return strength, by
 
 
 def _trace(
