@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 from invented import Told
 
-from srs_eval.algorithms.algorithm import (
-    FittingInSteps,
-    Learned,
-    WarmStarting,
-)
+from srs_eval.algorithms.algorithm import FittingInSteps, Learned, WarmStarting
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished
 from srs_eval.errors import FitError, FitSkipped

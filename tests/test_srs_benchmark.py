@@ -21,12 +21,7 @@ from srs_eval.comparison.standings import Standings
 from srs_eval.evaluation.fits import Fit
 from srs_eval.exports.predicted import scored_lines
 from srs_eval.exports.srs_benchmark import result_rows
-from srs_eval.exports.upstream import (
-    MODELS,
-    configuration,
-    is_another_model,
-    result_name,
-)
+from srs_eval.exports.upstream import MODELS, configuration, is_another_model, result_name
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss
 from srs_eval.runs.commands import COMMANDS

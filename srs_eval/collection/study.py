@@ -21,13 +21,7 @@ from srs_eval.collection.words import Change
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.presets import FsrsSettings, read_fsrs_settings
 from srs_eval.data.anki.rules import scheduled_now
-from srs_eval.data.reviews import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Reviews,
-    User,
-)
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews, User
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.evaluation.scoring import ScoredUser, Scores, score_user, summarise_users

@@ -14,12 +14,7 @@ from typing import Literal
 import numpy as np
 
 from srs_eval.data.cards import CardRows, rows_by_card
-from srs_eval.data.reviews import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Reviews,
-)
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 from srs_eval.engine.objective import Curved, Objective, feasible
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import FitError

@@ -16,13 +16,7 @@ from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
-from srs_eval.metrics.bins import (
-    FSRS_OPTIMIZER,
-    Bins,
-    Scale,
-    mean_square,
-    mean_variance,
-)
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, Bins, Scale, mean_square, mean_variance
 from srs_eval.metrics.predictions import Predictions, predictions_of
 from srs_eval.plots import style
 

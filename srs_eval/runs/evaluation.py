@@ -23,12 +23,7 @@ from srs_eval.errors import ConfigError, FailedAlikeError, FitSkipped, ReviewLog
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.limits import FitTimeoutError, patience, time_limit
-from srs_eval.evaluation.scoring import (
-    ScoredUser,
-    Scores,
-    score_user,
-    summarise_users,
-)
+from srs_eval.evaluation.scoring import ScoredUser, Scores, score_user, summarise_users
 from srs_eval.metrics.bootstrap import PooledSums, user_sums
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import Predictions
@@ -296,9 +291,7 @@ def refuse_lookahead(setup: Setup) -> None:
     names = list(targets(setup.content["algo"]))
     if all(name.startswith("srs_eval.") for name in names):
         return
-    from srs_eval.evaluation.checks.lookahead import (
-        check_quickly,
-    )  # for what is not of srs_eval alone
+    from srs_eval.evaluation.checks.lookahead import check_quickly  # not for our own
     from srs_eval.evaluation.checks.trial import CheckFailed
 
     try:

@@ -14,12 +14,7 @@ from srs_eval.comparison.inputs import read_runs
 from srs_eval.comparison.leaderboard import NOISE
 from srs_eval.comparison.standings import usual_baseline
 from srs_eval.comparison.sweep import report
-from srs_eval.metrics.means import (
-    clustered_mean,
-    mean_of_users,
-    paired_signs,
-    user_weights,
-)
+from srs_eval.metrics.means import clustered_mean, mean_of_users, paired_signs, user_weights
 from srs_eval.metrics.tally import log_losses
 from srs_eval.runs.folder import Run
 from srs_eval.runs.summary import Summary

@@ -8,16 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from metric_functions import (
-    METRIC,
-    auc,
-    brier,
-    ece,
-    log_loss,
-    of_outcomes,
-    smece,
-    smece_exact,
-)
+from metric_functions import METRIC, auc, brier, ece, log_loss, of_outcomes, smece, smece_exact
 from pairs import confusion, predicted
 from sklearn import metrics as sklearn
 from sklearn.calibration import calibration_curve

@@ -5,16 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import (
-    QUIET,
-    SMALL,
-    columns_of,
-    outcome_of,
-    process,
-    say_installed,
-    summary_of,
-    write,
-)
+from commands import QUIET, SMALL, columns_of, outcome_of, process, say_installed, summary_of, write
 from mlflow import MlflowClient
 
 from srs_eval.metrics.panel import HEADLINE

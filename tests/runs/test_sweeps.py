@@ -5,18 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sessions import (
-    DATA,
-    NO_STORE,
-    RUN,
-    SMALL,
-    Command,
-    jobs,
-    numbers,
-    run,
-    runs_in,
-    store_of,
-)
+from sessions import DATA, NO_STORE, RUN, SMALL, Command, jobs, numbers, run, runs_in, store_of
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
