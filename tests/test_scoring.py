@@ -206,7 +206,12 @@ def test_a_metric_cannot_change_what_others_are_computed_from():
     with pytest.raises(ValueError, match="read-only"):
         score(p, [1, 0, 1], panel=Panel([sorts_tally]))
     scores = score(p, [1, 0, 1], panel=Panel([sorts_predictions, first]), resamples=0)
-    assert scores == {"n": 3, "sorts_predictions": 0.2, "first": 0.9}  # each has its own
+    assert scores == {
+        "n": 3,
+        "n_dropped": 0,
+        "sorts_predictions": 0.2,
+        "first": 0.9,
+    }  # each has its own
     assert p.tolist() == [0.9, 0.2, 0.6]
     p.sort()  # the caller's array is as writable as it was
 

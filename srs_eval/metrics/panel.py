@@ -24,7 +24,6 @@ RETENTION = 0.9
 # Shown of a panel that has none of the usual metrics.
 FEWEST = 10
 
-
 # The default panel.
 DEFAULT = (
     scores.log_loss,
@@ -164,11 +163,8 @@ def bias_at_retention(names: Iterable[str]) -> tuple[str, float] | None:
     >>> bias_at_retention(["auc", "threshold_bias_at_0_7", "threshold_bias_at_0_95"])
     ('threshold_bias_at_0_95', 0.95)
     """
-    biases: dict[float, tuple[str, float]] = {}
-    for name in names:
-        if (threshold := bias_threshold(name)) is not None:
-            biases.setdefault(abs(threshold - RETENTION), (name, threshold))
-    return biases[min(biases)] if biases else None
+    biases = [(name, at) for name in names if (at := bias_threshold(name)) is not None]
+    return min(biases, key=lambda bias: abs(bias[1] - RETENTION), default=None)
 
 
 def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:

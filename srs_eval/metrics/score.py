@@ -15,7 +15,7 @@ from srs_eval.metrics.bootstrap import RESAMPLES, cluster_intervals
 from srs_eval.metrics.means import UNKNOWN
 from srs_eval.metrics.metric import Better
 from srs_eval.metrics.panel import Panel, default_panel, shown_metrics
-from srs_eval.metrics.predictions import predictions_of
+from srs_eval.metrics.predictions import as_numbers, predictions_of
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import threshold_rows
@@ -23,12 +23,7 @@ from srs_eval.metrics.threshold import threshold_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-_BETTER: Mapping[Better, str] = {
-    "lower": "lower is better",
-    "higher": "higher is better",
-    "zero": "best at 0",
-    "neither": "",
-}
+_BETTER = {"zero": "best at 0", "neither": ""}
 
 
 class PanelResult(dict[str, float]):
@@ -66,12 +61,12 @@ class PanelResult(dict[str, float]):
             for name, score in self.items()
         }
         columns = ["score", "lo", "hi", "better"]
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-        return frame.rename_axis("metric")
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("metric")
 
     def __str__(self) -> str:
         """Format a table of the scores that are shown, with the names of undefined ones below."""
         heading = f"{self['n']:,.0f} reviews"
+        heading += f", {self['n_dropped']:,.0f} left out" if self["n_dropped"] else ""
         if self.interval_over:
             heading += f"; {100 * self.level:g} % intervals from resampling {self.interval_over}"
         rows, undefined = [], []
@@ -83,10 +78,9 @@ class PanelResult(dict[str, float]):
             floor = self.get(f"{name}_floor", math.nan)
             by_chance = "" if math.isnan(floor) else f"; {floor:.4f} by chance"
             interval = "" if math.isnan(lo + hi) else f"{lo:.4f} … {hi:.4f}"
-            rows.append(
-                [name, f"{self[name]:7.4f}", interval, _BETTER[self.better[name]] + by_chance]
-            )
-        hidden = len(self) - len(self.shown) - 1  # besides the number of reviews
+            better = _BETTER.get(self.better[name], f"{self.better[name]} is better")
+            rows.append([name, f"{self[name]:7.4f}", interval, better + by_chance])
+        hidden = len(self) - len(self.shown) - 2  # besides the numbers of reviews
         notes = [f"not defined here: {', '.join(undefined)}"] if undefined else []
         notes += [f"{hidden} more: to_frame() has all scores"] if hidden else []
         table = tabulate(rows, tablefmt="plain", disable_numparse=True)
@@ -107,6 +101,7 @@ def score(
     day: ArrayLike | None = None,
     user: ArrayLike | None = None,
     panel: Panel | None = None,
+    nan_policy: str = "raise",
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
@@ -131,6 +126,8 @@ def score(
     panel : Panel, optional
         Metrics to compute instead of the default panel, such as `full_panel`; other thresholds
         of the confusion statistics are ``full_panel(thresholds=[0.85])``.
+    nan_policy : str
+        ``raise``, or ``omit`` to leave out the reviews where any column is missing.
     resamples : int
         How often users or cards are drawn; 0 for no intervals.
     seed : int
@@ -144,9 +141,8 @@ def score(
     Returns
     -------
     PanelResult
-        A dictionary of ``n``, the number of reviews, and each metric, with the intervals; it
-        prints as a table of the metrics that a run prints. The temporal check is NaN, it needs a
-        model.
+        A dictionary of ``n``, ``n_dropped`` and each metric, with the intervals; it prints as a
+        table of the metrics that a run prints. The temporal check is NaN, it needs a model.
 
     Raises
     ------
@@ -160,6 +156,8 @@ def score(
     (3, 0.228393)
     """
     problems = []
+    if nan_policy not in ("raise", "omit"):
+        problems.append(f"nan_policy is {nan_policy!r}, expected 'raise' or 'omit'")
     if resamples < 0:
         problems.append(f"resamples is {resamples}, expected 0 or more")
     if not 0 < level < 1:
@@ -167,17 +165,26 @@ def score(
     if problems:
         raise ScoreError("; ".join(problems))
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    given = {"card": card, "day": day, "user": user}
-    labels = {name: _codes(name, of) for name, of in given.items() if of is not None}
-    predictions = predictions_of(p=p, recalled=recalled, **facts, **labels)
+    numbers = {"p": p, "recalled": recalled, **facts}
+    columns = {name: as_numbers(name, of) for name, of in numbers.items() if of is not None}
+    labels = {"card": card, "day": day, "user": user}
+    columns |= {name: _codes(of) for name, of in labels.items() if of is not None}
+    length = columns["p"].size
+    if nan_policy == "omit" and len({column.shape for column in columns.values()}) == 1:
+        missing = np.any([np.isnan(column) for column in columns.values()], axis=0)
+        columns = {name: column[~missing] for name, column in columns.items()}
+    nameless = [name for name in labels if name in columns and np.isnan(columns[name]).any()]
+    if nameless:
+        raise ScoreError(f"{' and '.join(nameless)} has missing values; see nan_policy")
+    predictions = predictions_of(**columns)
     if not len(predictions):
         raise ScoreError("there are no reviews to score")
     panel = panel or default_panel()
     tally = Tally.of(predictions)
     scores = panel.of(tally, predictions)
-    result = PanelResult({"n": len(predictions), **scores})
+    result = PanelResult({"n": len(predictions), "n_dropped": length - len(predictions), **scores})
     several = len(np.unique(predictions.user)) > 1
-    alike = ["user"] if several else [name for name in labels if name != "user"]
+    alike = ["user"] if several else [name for name in ("card", "day") if name in columns]
     result.intervals, result.interval_over = {}, ""
     if alike and resamples:
         options: dict[str, Any] = {"resamples": resamples, "seed": seed, "level": level}
@@ -190,16 +197,14 @@ def score(
     return result
 
 
-def _codes(name: str, labels: ArrayLike) -> NDArray[Any]:
-    """Return labels of cards, days or users as numbers."""
+def _codes(labels: ArrayLike) -> NDArray[Any]:
+    """Return labels of cards, days or users as numbers; NaN where one is missing."""
     if isinstance(labels, np.ma.MaskedArray):
         labels = labels.tolist()  # None where masked
     values = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    if values.dtype.kind in "biu":
+    if values.dtype.kind in "biuf":
         return values
     import pandas as pd  # heavy, and rarely needed
 
     codes, _ = pd.factorize(values.ravel())
-    if (codes < 0).any():
-        raise ScoreError(f"{name} has missing values: leave these reviews out")
-    return codes.reshape(values.shape)
+    return np.where(codes < 0, np.nan, codes).reshape(values.shape)

@@ -83,8 +83,7 @@ def reviews_of_curves(predictions: Predictions) -> IntArray:
     position = np.full(len(keys), -1)
     position[code[: len(rows)]] = rows
     positions: IntArray = position[code[len(rows) :]]
-    strangers = positions < 0
-    if strangers.any():
+    if (strangers := positions < 0).any():
         raise ScoreError(
             f"forgetting curve {np.argmax(strangers)} (and {strangers.sum() - 1} more) belongs to "
             "a review that was not scored; curves must be of rows that are in the predictions"

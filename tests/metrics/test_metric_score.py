@@ -50,13 +50,19 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_every_container_gives_the_same_numbers_and_may_miss_none(container):
+def test_every_container_gives_the_same_numbers_and_may_miss_some(container):
     of_p, of_recalled = CONTAINERS[container]
     expected = score(np.array(P), np.array(RECALLED, bool))
     scores = score(of_p(P), of_recalled(RECALLED))
     assert list(scores.values()) == pytest.approx(list(expected.values()), nan_ok=True)
+    missed = of_p([0.9, None, 0.3, 0.6]), of_recalled(RECALLED)
     with pytest.raises(ScoreError, match="p is NaN at position 1"):
-        score(of_p([0.9, None, 0.3, 0.6]), of_recalled(RECALLED))
+        score(*missed)
+    rest = {"nth_review": [2, 2, None, 2], "user": ["a", "b", "a", "b"], "nan_policy": "omit"}
+    omitted = score(*missed, elapsed_days=[1, 2, 3, 4], lapses=[0] * 4, **rest)
+    assert (omitted["n"], omitted["n_dropped"]) == (2, 2)
+    assert omitted["brier"] == pytest.approx((0.1**2 + 0.6**2) / 2)
+    assert score(P, RECALLED, user=["a", None, "b", "b"], nan_policy="omit")["n_dropped"] == 1
     torch = pytest.importorskip("torch")
     assert score(torch.tensor([1, 0]), torch.tensor([1, 0]))["brier"] == 0
     with pytest.raises(ScoreError, match=r"p cannot be read as numbers.*grad"):
@@ -158,7 +164,7 @@ def test_cards_and_days_are_resampled_where_there_is_one_user(of_users):
 def test_scores_are_a_dictionary_that_prints_the_metrics_of_a_run_and_a_frame(of_users):
     p, recalled, user = of_users
     result = score(p, recalled, user=[f"user {number}" for number in user], resamples=20)
-    assert tuple(result) == ("n", *default_panel().names)
+    assert tuple(result) == ("n", "n_dropped", *default_panel().names)
     np.testing.assert_equal(json.loads(json.dumps(result)), dict(result))
     again = pickle.loads(pickle.dumps(result))
     assert (type(again), repr(again)) == (PanelResult, str(result))
