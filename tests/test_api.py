@@ -101,7 +101,7 @@ def failing():
 
 EVALUATED = [
     ({"algorithm": "fsrs6", "fti": "s0"}, "there is no argument fti"),
-    ({"algorithm": "lsmt"}, "there are act_r"),
+    ({"algorithm": "lsmt"}, "algo/lsmt'"),
     ({"data": log(), "crad": "item"}, "there is no argument crad"),
     ({"users": "9-1"}, "data.users='9-1'"),
     ({"seed": -1}, "seed=-1"),

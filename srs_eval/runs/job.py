@@ -87,7 +87,8 @@ class Job:
         """Do a part of the job, note how it ended, and tell what is wrong."""
         left = None
         try:
-            left = part()
+            with claimed(self.folder, self.cfg.shard):
+                left = part()
         except (KeyboardInterrupt, SystemExit):
             self.status = "interrupted"
             sweep = self.hydra.sweep.dir

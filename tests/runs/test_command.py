@@ -203,16 +203,16 @@ def test_a_log_of_one_day_per_card_is_told_which_protocol_scores_it(here, days):
 @pytest.mark.slow
 def test_a_job_whose_figures_or_log_fail_fails_and_those_beside_it_are_whole(here, monkeypatch):
     """Jobs of a sweep are drawn and logged beside the fits of the next one."""
-    from srs_eval.runs import job
+    from srs_eval.runs import report
 
-    drawn = job.drawn
+    drawn = report.drawn
 
     def broken(run, setup):
         if setup.label == "avg":
             raise OSError("no space left on device")
         return drawn(run, setup)
 
-    monkeypatch.setattr(job, "drawn", broken)
+    monkeypatch.setattr(report, "drawn", broken)
     done = here(
         "-m", "algo=avg,constant", *SMALL, "tracking.uri=sqlite:///m.db", "hydra.sweep.dir=out"
     )
