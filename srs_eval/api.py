@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from srs_eval.comparison.compare import compare as compared
-from srs_eval.comparison.entry import Entry, entry_of
 from srs_eval.comparison.inputs import read_runs
 from srs_eval.errors import ConfigError
 from srs_eval.inputs import AlgorithmLike, DataLike, setup_of
@@ -189,20 +187,9 @@ def compare(
     >>> sorted(se.compare(results).table.index)
     ['avg', 'hlr']
     """
-    runs: list[Entry] = []
-    notes: list[str] = []
     several = [results] if isinstance(results, RunResult | str | Path) else results
-    for number, each in enumerate(several, start=1):
-        if not isinstance(each, RunResult):
-            entries, left_out = read_runs([Path(each).expanduser()])
-            runs += entries
-            notes += left_out
-        elif each.run.complete:
-            run = entry_of(each.run)
-            # distinguishes results of one label that are in no folder
-            runs.append(run if each.folder else replace(run, place=Path(f"result {number}")))
-        else:
-            notes.append(f"{each.facts.label} scored no user and was left out")
+    places = (each.run.folder if isinstance(each, RunResult) else each for each in several)
+    runs, notes = read_runs([Path(place).expanduser() for place in places])
     if not runs:
         raise ConfigError(*(notes or ["there are no results to compare"]))
     standings = compared(runs, metric=metric, baseline=baseline, intersect=intersect, notes=notes)

@@ -17,11 +17,6 @@ class ConfigError(SrsEvalError):
     The message has all of them.
     """
 
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """The problems, one line each."""
-        return tuple(line for problem in self.args for line in str(problem).split("\n"))
-
     def __str__(self) -> str:
         return "\n".join(map(str, self.args))
 
@@ -49,10 +44,6 @@ class Violation(str):
         violation = super().__new__(cls, text)
         violation.kind, violation.column, violation.rows = kind, column, tuple(rows)
         return violation
-
-    def __getnewargs__(self) -> tuple[str, str, str, tuple[str, ...]]:  # type: ignore[override]
-        """Return the arguments, for copies in other processes."""
-        return str(self), self.kind, self.column, self.rows
 
 
 class ReviewLogError(SrsEvalError):

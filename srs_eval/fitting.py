@@ -44,7 +44,7 @@ class FittedModels:
     Attributes
     ----------
     by_user : mapping of user to FittedUser
-        Fit, model and histories of each user.
+        Fit, model and histories of each user, in the order of the data.
     setup : Setup
         What was fitted, and to what.
     data : path, table, Source or str
@@ -60,23 +60,13 @@ class FittedModels:
 
     def __repr__(self) -> str:
         """Return parameters, and what failed."""
-        lines = [f"{self.label} fitted to {self.setup.source.name}"]
+        lines = [f"{self.setup.label} fitted to {self.setup.source.name}"]
         if failed := [fit for fit in self._fits if not fit.predicts]:
             lines.append(f"{len(failed)} of {len(self._fits)} fits failed: {failed[0].reason}")
         table = self.fits[["n_train"]].rename(columns={"n_train": "reviews"}).join(self.parameters)
         most: Any = {"max_rows": 12, "max_cols": 10}
         text = table.to_string(**most, na_rep="", float_format="{:.4f}".format, index_names=False)
         return "\n".join([*map(one_line, lines), "", text])
-
-    @property
-    def label(self) -> str:
-        """The algorithm with what is special about its options."""
-        return self.setup.label
-
-    @property
-    def users(self) -> tuple[User, ...]:
-        """Users, in the order of the data."""
-        return tuple(self.by_user)
 
     @property
     def fits(self) -> pd.DataFrame:
@@ -88,7 +78,7 @@ class FittedModels:
     def parameters(self) -> pd.DataFrame:
         """One row per user, one column per learned parameter, in the algorithm's order."""
         rows = [dict(enumerate(fit.parameters)) for fit in self._fits]
-        return pd.DataFrame(rows, index=pd.Index(self.users, name="user"), dtype=float)
+        return pd.DataFrame(rows, index=pd.Index([*self.by_user], name="user"), dtype=float)
 
     def predict(self, data: DataLike | None = None, **options: Any) -> pd.DataFrame:
         """Predict each review that the protocol would score or learn from, from those before it.
@@ -223,13 +213,13 @@ class FittedModels:
     def export(self, to: str, *, user: User | None = None) -> HandOver:
         """Return the parameters of a user as an app reads them: see `RunResult.export`."""
         facts = Summary(
-            label=self.label,
+            label=self.setup.label,
             algo=self.setup.choices["algo"],
             data=self.setup.choices["data"],
             protocol=self.setup.protocol.name,
             tags={"version": version("srs-eval")},
         )
-        fits = RunFits(self.label, self._fits, facts, self.setup.content["algo"])
+        fits = RunFits(facts.label, self._fits, facts, self.setup.content["algo"])
         return exported(fits, to, user)
 
     @property
@@ -263,14 +253,14 @@ class FittedModels:
     def _model(self, user: User) -> MemoryModel:
         fitted = self.by_user.get(user)
         if fitted is None:
-            raise FitError(f"user {user}: was not fitted; fitted users: {self.users}")
+            raise FitError(f"user {user}: was not fitted; fitted users: {[*self.by_user]}")
         if fitted.model is None:
             raise FitError(f"user {user}: the fit {fitted.fit.status}: {fitted.fit.reason}")
         return fitted.model
 
     def _curves(self, model: MemoryModel) -> Any:
         if not has_curve(model):
-            raise ConfigError(f"{self.label} has no forgetting curve (predict_at)")
+            raise ConfigError(f"{self.setup.label} has no forgetting curve (predict_at)")
         return model
 
 

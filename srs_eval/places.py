@@ -48,7 +48,7 @@ class Place:
     def of(cls, address: str | Path | Place) -> Place:
         """Return the place of an address; raise `ConfigError` if it is none, or has credentials."""
         text = str(address)
-        if not is_uri(text):
+        if not _URI.match(text):
             return cls(str(Path(text).expanduser()))
         scheme, _, rest = text.strip().partition("://")
         if scheme.lower() == "file":
@@ -74,7 +74,7 @@ class Place:
     @property
     def is_remote(self) -> bool:
         """Whether it is in an object store."""
-        return is_uri(self.address)
+        return _URI.match(self.address) is not None
 
     @property
     def local(self) -> Path:
@@ -154,15 +154,6 @@ class Place:
                 self.local.parent.mkdir(parents=True, exist_ok=True)
             with self.filesystem.open_output_stream(self.path) as file:
                 yield file
-
-
-def is_uri(text: str) -> bool:
-    """Whether a text is a URI, which `pathlib` would treat as a folder of that name.
-
-    >>> is_uri("s3://bucket/runs"), is_uri("runs/s3"), is_uri("C:/runs")
-    (True, False, False)
-    """
-    return _URI.match(text) is not None
 
 
 @contextmanager

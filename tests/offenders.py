@@ -473,27 +473,6 @@ class NeedsManyReviews(Honest):
         return super().fit(reviews, rows, rng)
 
 
-class RefusesWhomItLearnedFrom(Honest):
-    """Honest: users it has learned from are not scored."""
-
-    def __init__(self, known=()):
-        self.known = tuple(known)
-
-    def pretrain(self, users, rng):
-        return type(self)([log.user for log, _ in users])
-
-    def fit(self, reviews, rows, rng):
-        if reviews.user in self.known:
-            raise FitSkipped(f"user {reviews.user} was learned from")
-        return super().fit(reviews, rows, rng)
-
-
-@caught_by(checks.check_pretraining_users_are_refused)
-class ForgetsWhomItLearnedFrom(RefusesWhomItLearnedFrom):
-    def pretrain(self, users, rng):
-        return self
-
-
 class HasPredictionsInSinglePrecision(Honest):
     """Honest: what it rounds to depends a little on how many rows are predicted together."""
 
@@ -503,7 +482,7 @@ class HasPredictionsInSinglePrecision(Honest):
 
 
 HONEST = [
-    *(Honest, NeedsManyReviews, RefusesWhomItLearnedFrom, HasPredictionsInSinglePrecision),
+    *(Honest, NeedsManyReviews, HasPredictionsInSinglePrecision),
     SharesOneArrayAmongItsModels,
     reads(
         "LearnsUntilThePreviousReview",

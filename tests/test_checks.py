@@ -31,7 +31,6 @@ from srs_eval.evaluation.checks import (
     check_algorithm,
     check_blind_to_the_future,
     check_goes_to_a_worker,
-    check_pretraining_users_are_refused,
 )
 from srs_eval.evaluation.checks.lookahead import check_quickly, too_late
 from srs_eval.evaluation.checks.perturb import other_future, twice
@@ -48,9 +47,8 @@ def test_a_planted_cheat_is_caught_and_told_what_it_did(check):
             check(cheat())
         # It moves a prediction, unless its program breaks.
         assert (caught.value.__cause__ is None) == (cheat.__name__ not in BREAK), cheat
-    if check is not check_pretraining_users_are_refused:  # it may take days
-        with pytest.raises(CheckFailed, match=cheat.__name__):
-            check_algorithm(cheat())
+    with pytest.raises(CheckFailed, match=cheat.__name__):
+        check_algorithm(cheat())
 
 
 BREAK = """
@@ -62,7 +60,6 @@ BREAK = """
 @pytest.mark.parametrize("honest", HONEST)
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
-    check_pretraining_users_are_refused(honest())
     check_quickly(honest())
 
 

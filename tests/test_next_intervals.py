@@ -99,7 +99,7 @@ def test_each_card_has_a_next_interval_with_its_range(logs):
 
 def test_groups_have_ranges_of_their_own(logs):
     fitted, found = next_intervals("per_group", logs)
-    (user,) = fitted.users
+    (user,) = fitted.by_user
     own, algorithm = fitted.by_user[user], PerGroup(Fsrs6())
     draws = algorithm.sample(own.reviews, own.rows, own.model, np.random.default_rng(0), 400)
     for preset, model in own.model.models.items():

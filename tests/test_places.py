@@ -56,6 +56,7 @@ def test_parts_of_addresses_are_known_and_other_addresses_are_refused(monkeypatc
     assert (azure.path, azure.name, azure.suffix) == ("logs/a/b.Parquet", "b.Parquet", ".parquet")
     assert Place.of("hf://datasets/owner/name/").path == "datasets/owner/name"
     assert Place.of(tmp_path.as_uri()) == Place.of(tmp_path)
+    assert not any(Place.of(path).is_remote for path in ("runs/s3", "C:/runs"))
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Place.of("~/logs").local == tmp_path / "logs"
     with pytest.raises(ConfigError):

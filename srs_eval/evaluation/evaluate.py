@@ -195,11 +195,9 @@ class EvaluateUser:
         else:
             for model in algorithm.fit_in_steps(to_train, rows, rng):
                 paused = time.process_time()  # the loss on the test rows is no part of the fit
-                p, recalled = (
-                    model.predict(cuts.after(fold.test), fold.test.copy()),
-                    task.reviews.recalled[fold.test],
-                )
-                loss = -np.log(np.clip(np.where(recalled, p, 1 - p), _LEAST_P, 1))
+                p = model.predict(cuts.after(fold.test), fold.test.copy())
+                truth = np.where(task.reviews.recalled[fold.test], p, 1 - p)
+                loss = -np.log(np.clip(truth, _LEAST_P, 1))
                 losses.append(float(loss.mean()))
                 began += time.process_time() - paused
             if model is None:

@@ -242,7 +242,7 @@ def fit(options: Fit) -> None:
 
     arguments = {**options.algo, **options.data}
     models = fitted(options.choices["algo"], options.log, progress=False, **arguments)
-    name = _file_name(options.user or models.users[0], options.to)
+    name = _file_name(options.user or next(iter(models.by_user)), options.to)
     _hand_over({name: models.export(options.to, user=options.user)}, options.out)
 
 

@@ -17,9 +17,6 @@ from srs_eval.evaluation.checks.contract import (
     check_predictions,
     check_repetition,
 )
-from srs_eval.evaluation.checks.contract import (
-    check_pretraining_users_are_refused as check_pretraining_users_are_refused,
-)
 from srs_eval.evaluation.checks.lookahead import check_blind_to_the_future, check_time_of_prediction
 from srs_eval.evaluation.checks.trial import CheckFailed
 from srs_eval.protocol.task import Task
@@ -40,8 +37,7 @@ def check_algorithm(algorithm: Algorithm, task: Task | None = None) -> None:
 
     The checks find mistakes, and cheats that do not know them; they prove nothing. A program can
     detect that it is being checked, by the length of the log or by its caller, and behave until it
-    is evaluated; and what it does on rare occasions only may not occur here. The one check that is
-    left out is `check_pretraining_users_are_refused`, because pretraining may take days.
+    is evaluated; and what it does on rare occasions only may not occur here.
 
     Parameters
     ----------

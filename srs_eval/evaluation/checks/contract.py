@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, has_curve
+from srs_eval.algorithms.algorithm import MemoryModel, has_curve
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews, columns_of
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation.checks import perturb
@@ -120,23 +120,6 @@ def check_repetition(trial: Trial) -> Pairs:
         yield Pair(trial.predicted(trial.fit()), trial.predicted(steps[-1]), after, room=0)
         if not np.array_equal(trial.fit().parameters, steps[-1].parameters, equal_nan=True):
             raise trial.failure(f"what it has learned {after}")
-
-
-@honesty_check
-def check_pretraining_users_are_refused(trial: Trial) -> Pairs:
-    """Check that `fit` refuses users that an algorithm was pretrained on.
-
-    Algorithms without ``pretrain`` pass.
-    """
-    if pretrain := getattr(trial.algorithm, "pretrain", None):
-        few = trial.fold.train[: len(trial.fold.train) // 4]
-        after: Algorithm = pretrain([(trial.known(few), few)], trial.rng)
-        try:
-            replace(trial, algorithm=after).fit(rows=few)
-        except FitSkipped:
-            return
-        raise trial.failure("`fit` accepts a pretraining user: raise FitSkipped for them")
-    yield from ()
 
 
 @honesty_check

@@ -136,10 +136,8 @@ def _late_answers(trial: Trial, model: MemoryModel, last: int) -> Pairs:
     late = too_late(trial, int(row[0]))
     if not len(late):
         return
-    rng, advice = (
-        np.random.default_rng(int(row[0])),
-        _TOO_LATE.format(when=when_of(trial.algorithm)),
-    )
+    rng = np.random.default_rng(int(row[0]))
+    advice = _TOO_LATE.format(when=when_of(trial.algorithm))
     futures = [
         perturb.other_answers(log, late, np.full(len(late), is_good), rng, slowly=not is_good)
         for is_good in (False, True)
