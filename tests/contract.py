@@ -1,6 +1,7 @@
 """What every algorithm promises, whichever way it is fitted."""
 
 import dataclasses
+import inspect
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,8 +90,26 @@ def survives_equal_outcomes(algorithm):
         fitted(algorithm, reviews, task.folds[0])
 
 
+def is_rebuilt_from_its_parameters(algorithm):
+    """Expect a model that is built from its parameters, as MLflow's are, to predict the same."""
+    kind = type(algorithm)
+    names = set(inspect.signature(kind).parameters)
+    if not {"fit", "parameters"} <= names or "default" not in kind.methods:
+        return
+    task = trial_task(same_day=algorithm.same_day)
+    learned = fitted(algorithm, task.reviews, task.folds[0])
+    options = {name: getattr(algorithm, name) for name in names if hasattr(algorithm, name)}
+    anew = kind(**{**options, "fit": "default", "parameters": list(learned.parameters)})
+    p, again = (
+        model.predict(task.reviews, task.folds[0].test)
+        for model in (learned, fitted(anew, task.reviews, task.folds[0]))
+    )
+    np.testing.assert_allclose(again, p, rtol=0, atol=1e-12)
+
+
 PROMISES = (
     honest,
+    is_rebuilt_from_its_parameters,
     runs_under_public_protocols,
     survives_equal_outcomes,
     check_extremes,

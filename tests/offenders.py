@@ -184,7 +184,7 @@ def raises_counts_to_a_power(reviews):
 BLIND, FIT = checks.check_blind_to_the_future, checks.check_fit_ignores_test_rows
 TIME = checks.check_time_of_prediction
 SOUND, SAME, ODD = checks.check_predictions, checks.check_repetition, checks.check_extremes
-WORKER, REBUILT = checks.check_goes_to_a_worker, checks.check_parameters_rebuild_the_model
+WORKER = checks.check_goes_to_a_worker
 
 # What can be read, by whom and how much of it, in pairs.
 caught(
@@ -408,12 +408,6 @@ class AStepLearnsFromTestRows(Learns):
     def fit_in_steps(self, reviews, rows, rng):
         yield self.fit(reviews, np.arange(len(reviews)), rng)
         yield self.fit(reviews, rows, rng)
-
-
-@caught_by(REBUILT)
-class KeepsRoundedParameters(Learns):
-    def model(self, level):
-        return Model(super().model(level).predicted, (round(level, 2),))
 
 
 _ANSWERS: dict = {}

@@ -300,8 +300,8 @@ def _padded(values: FloatArray, fill: float) -> FloatArray:
 
 
 def _fit_of(task: Task, fold: Fold) -> Fit:
-    n_train, n_test = len(fold.train), len(fold.test)
-    return Fit(task.reviews.user, fold.number, "ok", n_train=n_train, n_test=n_test)
+    user, number = task.reviews.user, fold.number
+    return Fit(user, number, "ok", n_train=len(fold.train), n_test=len(fold.test))
 
 
 def _with_what_was_learned(fit: Fit, model: MemoryModel) -> Fit:

@@ -20,7 +20,6 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import Predictions, rows_fingerprint
 from srs_eval.metrics.threshold import threshold_rows
 
-OfUsers = Callable[[], Iterable[Predictions]]
 Interval = tuple[float, float]
 
 
@@ -101,7 +100,7 @@ def score_user(evaluation: UserEvaluation, panel: Panel) -> ScoredUser:
 def summarise_users(
     scores: Scores,
     panel: Panel,
-    of_users: OfUsers,
+    of_users: Callable[[], Iterable[Predictions]],
     sums: Callable[[], PooledSums] | None = None,
 ) -> OverUsers:
     """Summarise the scores of all users, which are in the order of the source.

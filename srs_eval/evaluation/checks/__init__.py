@@ -13,7 +13,6 @@ from srs_eval.evaluation.checks.contract import (
     check_extremes,
     check_fit_ignores_test_rows,
     check_goes_to_a_worker,
-    check_parameters_rebuild_the_model,
     check_predictions,
     check_repetition,
 )
@@ -28,7 +27,6 @@ _CHECKS = (
     check_repetition,
     check_extremes,
     check_goes_to_a_worker,
-    check_parameters_rebuild_the_model,
 )
 
 

@@ -1,8 +1,7 @@
-"""Checks of what every run meets: probabilities, odd logs, repetition, workers, parameters."""
+"""Checks of what every run meets: probabilities, odd logs, repetition, workers."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import pickle
@@ -12,11 +11,10 @@ import sys
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import MemoryModel, has_curve
+from srs_eval.algorithms.algorithm import has_curve
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews, columns_of
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation.checks import perturb
@@ -33,7 +31,6 @@ _FITTED_ON_TEST = (
 )
 # A subprocess, so that a script which checks an algorithm needs no `if __name__ == "__main__"`.
 _ELSEWHERE = "from srs_eval.evaluation.checks.contract import predict_here; predict_here()"
-_NO_MODULE = 65
 
 
 @honesty_check
@@ -61,7 +58,7 @@ def check_predictions(trial: Trial) -> Pairs:
         _expect_probabilities(trial, curve, elapsed.shape, inside)
         yield Pair(p, curve[:, 1], "by predict_at at the factual elapsed time is another one")
     try:
-        _numbers(model)
+        _ = [float(value) for value in getattr(model, "parameters", ())]
     except (TypeError, ValueError) as error:
         raise trial.failure(f"its `parameters` are no array of numbers ({error})") from error
 
@@ -187,7 +184,7 @@ def check_goes_to_a_worker(trial: Trial) -> Pairs:
     Runs with ``compute=processes`` send it by pickle to a process that shares nothing with this
     one, which is what is done here; there it first predicts another log of the same length. Keep
     plain values in attributes: no lambdas, open files, locks or modules. A class defined inside a
-    function, or in a module that cannot be imported there, is passed over: no run can name it.
+    function is passed over: no run can name it.
     """
     kind = type(trial.algorithm)
     if "<locals>" in kind.__qualname__ or kind.__module__ == "__main__":
@@ -200,50 +197,17 @@ def check_goes_to_a_worker(trial: Trial) -> Pairs:
         capture_output=True,
         check=False,
     )
-    if worker.returncode not in (0, _NO_MODULE):
+    if worker.returncode:
         why = worker.stderr.decode().strip().rpartition("\n")[2] or f"exit {worker.returncode}"
         raise trial.failure(f"does not work in a worker process ({why})")
-    if not worker.returncode:
-        after = np.array(json.loads(worker.stdout.decode().splitlines()[-1]))
-        yield Pair(before, after, "differs in a worker process: keep all values in the object")
+    after = np.array(json.loads(worker.stdout.decode().splitlines()[-1]))
+    yield Pair(before, after, "differs in a worker process: keep all values in the object")
 
 
 def predict_here() -> None:
     """Predict another log of the same length, then that of the trial on standard input."""
-    try:
-        trial: Trial = pickle.load(sys.stdin.buffer)
-    except ImportError:
-        sys.exit(_NO_MODULE)
+    trial: Trial = pickle.load(sys.stdin.buffer)
     model, log, row = trial.fit(), trial.reviews, int(trial.fold.train[-1])
     later, rng = np.arange(row + 1, len(log)), np.random.default_rng(row)
     trial.predicted(model, perturb.other_answers(log, later, ~log.recalled[later], rng))
     sys.stdout.write("\n" + json.dumps(trial.predicted(model).tolist()))
-
-
-@honesty_check
-def check_parameters_rebuild_the_model(trial: Trial) -> Pairs:
-    """Check that what was learned can be given back: ``parameters=…`` with ``fit="default"``.
-
-    By that models are kept, registered and served. Algorithms whose class does not take both
-    words, or knows no such fit, pass.
-    """
-    kind: Any = type(trial.algorithm)
-    names = set(inspect.signature(kind).parameters)
-    if not {"fit", "parameters"} <= names:
-        return
-    options = {n: getattr(trial.algorithm, n) for n in names if hasattr(trial.algorithm, n)}
-    options |= {"fit": "default", "parameters": None}
-    try:
-        kind(**options)
-    except Exception:  # noqa: BLE001 - a plug-in can raise anything
-        return
-    model = trial.fit()
-    anew = kind(**{**options, "parameters": _numbers(model)})
-    after = replace(trial, algorithm=anew).fit(trial.reviews, _NO_ROWS)
-    advice = "differs when the model is built from its own parameters: keep all of it, unrounded"
-    yield Pair(trial.predicted(model), trial.predicted(after), advice)
-
-
-def _numbers(model: MemoryModel) -> list[float]:
-    """Return the parameters of a model as runs record them; empty if it has none."""
-    return [float(value) for value in getattr(model, "parameters", ())]
