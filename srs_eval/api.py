@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -187,9 +188,15 @@ def compare(
     >>> sorted(se.compare(results).table.index)
     ['avg', 'hlr']
     """
-    several = [results] if isinstance(results, RunResult | str | Path) else results
+    several = [results] if isinstance(results, RunResult | str | Path) else [*results]
     places = (each.run.folder if isinstance(each, RunResult) else each for each in several)
     runs, notes = read_runs([Path(place).expanduser() for place in places])
+    numbers = {  # tell results of one label apart that are in no folder
+        each.run.folder: Path(f"result {number}")
+        for number, each in enumerate(several, start=1)
+        if isinstance(each, RunResult) and each.temporary
+    }
+    runs = [replace(run, place=numbers.get(run.place, run.place)) for run in runs]
     if not runs:
         raise ConfigError(*(notes or ["there are no results to compare"]))
     standings = compared(runs, metric=metric, baseline=baseline, intersect=intersect, notes=notes)

@@ -170,7 +170,8 @@ class RunResult:
         title = f"{self.facts.label} on {self.facts.data}"
         figure = figures.figure(name, figures.RunSums(complete), scores, title)
         if figure is None:
-            raise ConfigError(f"{self.facts.label} has no forgetting curves to draw")
+            lacking = "scores of several users" if name == "users" else "forgetting curves"
+            raise ConfigError(f"{self.facts.label} has no {lacking} to draw")
         annotate(figure, note_of(self.run))
         return figure
 
