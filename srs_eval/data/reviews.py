@@ -1,6 +1,6 @@
 """A user's review log as columns, what each column may hold, and where logs come from.
 
-Row numbers always count from 0 and always refer to the `Reviews` they travel with.
+Row numbers, as in `Fold` and in `fit`, count from 0 in the `Reviews` they travel with.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Reviews:
     elapsed_days : int64 [n]
         Whole days since the card's previous review; -1 at its first.
     elapsed : float64 [n]
-        Days since the card's previous review on the protocol's clock (whole days, or
-        fractional days where the protocol says so); 0 at the first. Models read this.
+        The same on the clock of the protocol, which sets it: whole days, or fractional days
+        where the protocol says so; 0 at the first. Models read this.
     row : int64 [n]
-        Position of the review in the log as it was read.
+        Position of the review in the log as it was read; in a `Task`, in its histories.
     elapsed_seconds : float64 [n], optional
-        Seconds since the card's previous answer; -1 at its first review.
+        Seconds since the card's previous answer; -1 at its first review. No model sees them.
     duration_ms : float64 [n], optional
         Time spent answering, in milliseconds; NaN where that is not known.
     state : int64 [n], optional

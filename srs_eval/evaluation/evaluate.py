@@ -185,12 +185,12 @@ class EvaluateUser:
         """
         began, to_train, rows = time.process_time(), cuts.after(fold.train), fold.train.copy()
         algorithm, rng = self.algorithm, self._rng(task.reviews.user, fold)
-        is_begun = bool(getattr(algorithm, "pretrained", False)) or not len(fold.test)
+        is_pretrained = bool(getattr(algorithm, "pretrained", False))
         losses: list[float] = []
         model: MemoryModel | None = None
         if task.warm_start and previous is not None and isinstance(algorithm, WarmStarting):
             model = algorithm.refit(to_train, rows, rng, previous)
-        elif is_begun or not isinstance(algorithm, FittingInSteps):
+        elif is_pretrained or not len(fold.test) or not isinstance(algorithm, FittingInSteps):
             model = algorithm.fit(to_train, rows, rng)
         else:
             for model in algorithm.fit_in_steps(to_train, rows, rng):

@@ -1,4 +1,4 @@
-"""The metrics of the panel: functions of a `Tally`.
+"""The metrics of the panel: functions of a `Tally`, which says what is in its columns.
 
 Natural logarithms throughout. A score that cannot be defined is NaN: a skill against the base rate
 where only one outcome happened. A panel has NaN throughout where there are no reviews.
@@ -29,7 +29,7 @@ UM_STEPS = 20
 def log_loss(tally: Tally) -> float:
     """Mean negative log-likelihood, in nats: 0 is perfect, and lower is better.
 
-    At most 36.05, because predictions are clipped to [2**-52, 1 - 2**-52].
+    At most 52 log(2), because predictions are clipped to [2**-52, 1 - 2**-52].
 
     >>> from srs_eval.metrics.tally import tally
     >>> round(log_loss(tally([0.9, 0.8, 0.3], [True, True, False])), 6)

@@ -21,10 +21,10 @@ Refits = Annotated[int, Strict(), Ge(FOLDS)]
 
 @dataclass(frozen=True, slots=True)
 class SrsBenchmark:
-    """Score the first review of each card and later day, in 5 expanding folds.
+    """Learn from and score each card's first review of each day after its first, in 5 folds.
 
-    Reviews on the day of the card's review before are never scored. Algorithms that say so
-    (``same_day``) see them in the histories; the scored reviews are the same either way.
+    Fits learn from all of these before the block they are tested on, the first from a sixth. Others
+    of a day are in the histories of algorithms that say so (``same_day``), and are never scored.
 
     How often a model is refitted moves its numbers more than which of its relatives it is, so more
     than five fits have a name of their own: their numbers belong beside each other.
@@ -46,8 +46,8 @@ class SrsBenchmark:
     @property
     def name(self) -> str:
         """The name, with the number of fits if unusual, and whether each began from nothing."""
-        often = f"_refit{self.refits}" + ("" if self.warm_start else "_cold")
-        return "srs_benchmark" + often * (self.refits > FOLDS)
+        suffix = f"_refit{self.refits}" + ("" if self.warm_start else "_cold")
+        return "srs_benchmark" + (suffix if self.refits > FOLDS else "")
 
     @property
     def folds(self) -> int:

@@ -59,10 +59,10 @@ class Fsrs5Equations(FsrsEquations):
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
-        """Stability and difficulty after a further review; both read the old difficulty.
+        """Stability and difficulty after a review, of which `p` was the predicted recall.
 
-        A failure on a later day leaves no more than a same-day Again would: stability is cut to
-        ``stability / exp(w[17] * w[18])``. Difficulty uses `w[4]` to `w[7]`.
+        Both read the old difficulty, which uses `w[4]` to `w[7]`. A failure on a later day leaves
+        no more than a same-day Again would: at most ``stability / exp(w[17] * w[18])``.
         """
         stability, difficulty = state
         passed = stability_after_pass(m, w, stability, difficulty, rating, p)
@@ -95,7 +95,7 @@ class Fsrs5(FsrsWithFirstStabilities):
     mathematics = Fsrs5Equations
     in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     same_day = True
-    recipe = Recipe(penalty=1.0)
+    recipe = Recipe(penalty=1.0)  # Of ``fit=reference``; other fits do without
 
 
 @dataclass(frozen=True)
@@ -147,5 +147,5 @@ class Fsrs6(FsrsWithFirstStabilities):
     name = "fsrs6"
     mathematics = Fsrs6Equations
     same_day = True
-    recipe = Recipe(penalty=1.0)
-    later_prior = (1.0, 0.25)
+    recipe = Recipe(penalty=1.0)  # Of ``fit=reference``; other fits do without
+    later_prior = (1.0, 0.25)  # With whole days, and with fractional ones
