@@ -151,7 +151,7 @@ def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
         axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     name_drawn(axes, handlelength=1.4, reverse=True)
     axes.spines[["right", "top"]].set_visible(False)
-    axes.tick_params(length=0)
+    axes.tick_params(length=0, pad=7)  # The first numbers of both axes do not meet
 
 
 def name_drawn(axes: Axes, **options: Any) -> None:

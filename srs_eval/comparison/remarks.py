@@ -29,7 +29,7 @@ def remarks(standings: Standings) -> list[str]:
     said += standings.paired.notes
     said += [f"{run.name} {TRAITS[trait][1]}" for run in runs for trait in run.traits]
     said += [f"{run.name}: fits: {run.facts.exceptions}" for run in runs if run.facts.exceptions]
-    if len({run.when for run in runs}) > 1:
+    if len({run.when for run in runs if not run.facts.sees_truth}) > 1:
         said.append(
             "Models that predict at different times have leaders of their own: a difference "
             "between them also contains what became known in between"

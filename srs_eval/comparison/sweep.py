@@ -45,8 +45,7 @@ def compare_jobs(folders: Sequence[Path], folder: Path, *, command: str) -> list
     folders in it. `command` is the command line, for the end of the page.
     """
     try:
-        jobs = map(read_entry, sorted(folders, key=job_number))
-        groups = grouped([job for job in jobs if job.rows])
+        groups = grouped([*map(read_entry, sorted(folders, key=job_number))])
     except SrsEvalError as error:
         return [Report(problem=str(error))]
     reports = []
@@ -72,18 +71,19 @@ def report(standings: Standings, place: Path, *, command: str) -> Report:
 
 
 def grouped(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Group what is of the same data and protocol and shares users, if any metric ranks it."""
+    """Group what is of the same data and protocol and shares users, or has none, and is ranked."""
     groups: list[list[Entry]] = []
-    for entry in entries:
+    for entry in sorted(entries, key=lambda entry: not entry.rows):  # the empty ones last
         about = entry.facts.data, entry.facts.protocol
         for group in groups:
             first = group[0].facts
-            if about == (first.data, first.protocol) and shared_users([*group, entry]):
+            alike = not entry.rows or shared_users([*group, entry])
+            if alike and about == (first.data, first.protocol):
                 group.append(entry)
                 break
         else:
             groups.append([entry])
-    return [group for group in groups if directions(group)]
+    return [group for group in groups if group[0].rows and directions(group)]
 
 
 def compare_group(group: Sequence[Entry]) -> Standings:
@@ -92,7 +92,7 @@ def compare_group(group: Sequence[Entry]) -> Standings:
     most = max(len(entry.rows) for entry in group)
     ranked = [entry for entry in group if 2 * len(entry.rows) >= most]
     notes = [
-        f"{entry.name} scored only {counted(len(entry.rows), 'user')} and is not ranked"
+        f"{entry.name} scored {len(entry.rows):,} of {counted(most, 'user')} and is not ranked"
         for entry in group
         if 2 * len(entry.rows) < most
     ]

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 
+import pandas as pd
 import pytest
 from commands import process
 
@@ -81,6 +82,7 @@ def test_when_is_a_column_where_it_differs_between_models_that_know_no_truth(tol
     assert "when" in table(told("avg blur=1 | ours | late blur=0.1 when=at_review")).headers
     oracle = told("avg blur=1 | ours | oracle blur=0.1 when=at_review sees_truth=true")
     assert "when" not in table(oracle).headers
+    assert "predict at different times" not in terminal(oracle) + page(oracle)
 
 
 def test_few_answers_have_a_sentence_and_no_table(told, page_without_images):
@@ -150,6 +152,19 @@ def test_jobs_are_compared_in_groups_that_scored_the_same_reviews(
     assert models("a | b failed=[3]") == [["a", "b"]]
     assert models("a | b data=other") == [["a"], ["b"]]
     assert models("a | b | few users=[1,2,3]") == [["a", "b"]]
+
+
+def test_a_job_that_scored_no_user_is_named_wherever_the_others_are_compared(
+    runs_in_words, page_without_images, tmp_path
+):
+    folders, _ = runs_in_words("broken", "|", *TWO)
+    scores = folders[0] / "scores.parquet"
+    pd.read_parquet(scores)[:0].to_parquet(scores)
+    (found,) = compare_jobs(folders, tmp_path / "sweep", command="")
+    assert [*found.table.run.unique()] == ["a", "b"]
+    for text in (found.text, found.page.read_text("utf-8")):
+        assert "broken scored 0 of 12 users and is not ranked" in text
+    assert compare_jobs(folders[:1], tmp_path / "alone", command="") == []
 
 
 def test_a_choice_by_test_rows_is_warned_of(told):
