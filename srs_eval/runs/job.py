@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import os
 import re
+import shlex
 import sys
 import time
 import traceback
@@ -317,13 +318,12 @@ def _compared(config: DictConfig) -> bool:
     jobs = {file.parent: json.loads(file.read_bytes()) for file in files}
     jobs = {job: told for job, told in jobs.items() if told.get("sweep") == config.hydra.sweep.dir}
     has_failed = not jobs or any(told["status"] not in _WELL for told in jobs.values())
-    finished = [job for job in jobs if is_run(job)]
-    reports = compare_jobs(finished, folder, command="srs_eval -m")
+    command = shlex.join(["srs_eval", *sys.argv[1:]])
+    reports = compare_jobs([*filter(is_run, jobs)], folder, command=command)
     for each in reports:
         say(f"\n{each.text or each.problem}")
         has_failed |= bool(each.problem)
-    best = _best(folder)
-    if best:
+    if best := _best(folder):
         say(f"\n{best}")
     pages = [str(each.page) for each in reports if each.page] or [str(folder)]
     say("\n" + "\n".join(f"report   {page}" for page in pages))
