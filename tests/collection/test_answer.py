@@ -91,7 +91,7 @@ def test_an_answer_has_ten_lines_and_its_page_two_pictures(tmp_path, case, revie
 
 
 def test_reviews_a_day_are_those_of_the_lists(study):
-    log, (user,) = study.log, study.final.users
+    log, (user,) = study.log, study.final.by_user
     parts = {part.name: part.parameters for part in study.final.by_user[user].fit.parts}
     lists = {"now": {10: study.current[10], 20: study.current[20]}}
     lists["new"] = {preset: parts[f"preset {preset}"] for preset in (10, 20)}

@@ -213,12 +213,11 @@ def test_a_job_whose_figures_or_log_fail_fails_and_those_beside_it_are_whole(her
         return drawn(run, setup)
 
     monkeypatch.setattr(report, "drawn", broken)
-    done = here(
-        "-m", "algo=avg,constant", *SMALL, "tracking.uri=sqlite:///m.db", "hydra.sweep.dir=out"
-    )
+    store = f"sqlite:///{here.folder}/m.db"  # MLflow keeps one open for each address
+    done = here("-m", "algo=avg,constant", *SMALL, f"tracking.uri={store}", "hydra.sweep.dir=out")
     assert (done.status, "no space left on device" in done.err) == (1, True)
     told = [outcome_of(folder) for folder in sorted(Path("out").glob("[01]_*"))]
     assert [each["status"] for each in told] == ["failed", "ok"]
-    client = MlflowClient("sqlite:///m.db")
+    client = MlflowClient(store)
     ends = [client.get_run(each["run_id"]).info.status for each in told]
     assert ends == ["FAILED", "FINISHED"]

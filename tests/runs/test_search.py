@@ -44,7 +44,8 @@ def used(here, search):
 
 @pytest.mark.slow
 def test_a_search_ends_with_a_command_for_its_best_trial_and_shows_how_it_was_found(here):
-    words = [*(word for word in THREE if word != "tracking=none"), "tracking.uri=sqlite:///m.db"]
+    store = f"sqlite:///{here.folder}/m.db"  # MLflow keeps one open for each address
+    words = [*(word for word in THREE if word != "tracking=none"), f"tracking.uri={store}"]
     done = here(*words)
     assert done.status == 0, done.err
     out = here.folder / "out"
@@ -57,7 +58,7 @@ def test_a_search_ends_with_a_command_for_its_best_trial_and_shows_how_it_was_fo
     result = OmegaConf.load(out / "optimization_results.yaml")
     assert (result.best_evaluated_value, result.best_evaluated_params) == (best.value, best.params)
     assert f"trial {best.number}: validation log_loss {best.value:.4f}" in done.out
-    client = MlflowClient("sqlite:///m.db")
+    client = MlflowClient(store)
     runs = client.search_runs([client.get_experiment_by_name("srs_eval").experiment_id])
     (parent,) = (each for each in runs if each.data.tags.get("kind") == "sweep")
     assert parent.info.status == "FINISHED"
