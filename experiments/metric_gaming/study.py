@@ -155,7 +155,8 @@ def cheated(users: pd.DataFrame) -> pd.DataFrame:
     honest, cheats = by_name.loc[best_known], by_name.loc[list(CHEATS)]
     rows = []
     for metric in METRICS.values():
-        best = cheats[metric].idxmax() if metric == "AUC" else cheats[metric].idxmin()
+        scores = cheats[metric].round(12)  # Of equal ones, the first
+        best = scores.idxmax() if metric == "AUC" else scores.idxmin()
         sign = 1 if metric == "AUC" else -1
         gain = (cheats[metric][best] - honest[metric]) * sign
         gains = (by_user.loc[best, metric] - by_user.loc[best_known, metric]) * sign
