@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import math
 import platform
 import re
 import shlex
@@ -335,6 +336,6 @@ def test_the_metric_and_the_model_of_the_page_do_what_it_says(tmp_path):
     words = ("algo=fsrs6", "algo.fit=default", "panel=quick", "tracking.model=true", store)
     started(tmp_path, "-m", "srs_eval", *words, *TINY)
     printed = started(tmp_path, "-c", block("register_model(newest"))
-    recall = [float(line.split()[-1]) for line in printed.splitlines()[-6:]]
-    assert len(recall) == 6
-    assert recall[:3] == sorted(recall[:3], reverse=True)
+    first, *recall = [float(line.split()[-1]) for line in printed.splitlines()[-3:]]
+    assert math.isnan(first)
+    assert all(0.5 < p < 1 for p in recall)
