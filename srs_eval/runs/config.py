@@ -50,6 +50,7 @@ class Setup:
     choices: Mapping[str, str]  # Name of the option of each group, or class of an object
     label: str  # The algorithm with its chosen arguments: ``fsrs6(fit=default)``
     objects_hash: str = ""  # Digest of objects whose content the configuration cannot tell
+    words: Sequence[str] = ()  # What was typed: ``data.users=3``
 
     @property
     def config_hash(self) -> str:

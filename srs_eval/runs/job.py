@@ -112,8 +112,9 @@ class Job:
 
     def _evaluate(self) -> Callable[[], None] | None:
         """Evaluate and save; return what draws and logs the run, None if nothing is left to do."""
-        words = arguments_of(self.hydra.overrides.task)
-        setup = build(self.cfg, dict(self.hydra.runtime.choices), words)
+        words = self.hydra.overrides.task
+        setup = build(self.cfg, dict(self.hydra.runtime.choices), arguments_of(words))
+        setup = replace(setup, words=words)
         if not self.is_single and isinstance(setup.compute, Serial):
             # a fit that ends its process must not end the jobs beside it
             setup = replace(setup, compute=Processes(1))

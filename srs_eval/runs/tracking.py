@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from hydra.core.hydra_config import HydraConfig
 
 from srs_eval.errors import ConfigError, Pruned
 from srs_eval.metrics.panel import HEADLINE, WITH_BOUNDS, shown_metrics
@@ -217,8 +216,7 @@ class Tracked:
 
 def _params(setup: Setup) -> dict[str, str]:
     """Return what describes model, data, protocol and seed: options, and what was typed."""
-    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
-    typed = (word.lstrip("+").partition("=") for word in words)
+    typed = (word.lstrip("+").partition("=") for word in setup.words)
     named = {name.rpartition("@")[2]: value for name, _, value in typed}
     named = {name: value for name, value in named.items() if name.partition(".")[0] in _GROUPS}
     for name, value in dotted(setup.content["algo"], "algo."):

@@ -12,6 +12,8 @@ import pandas as pd
 import PIL.Image
 import pytest
 from commands import revision_known
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
 from mlflow import MlflowClient
 from tqdm import tqdm
 
@@ -19,6 +21,7 @@ from srs_eval.errors import ConfigError, Pruned, TrackingError
 from srs_eval.runs import config, evaluation, mlflow_store, tracking
 from srs_eval.runs.compute import Serial
 from srs_eval.runs.folder import save
+from srs_eval.runs.options import conf_folder
 from srs_eval.runs.tracking import Mlflow
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
@@ -36,7 +39,12 @@ def uri(tmp_path_factory):
 def setup():
     values = {"data.users": 3, "data.max_reviews": 600, "tags.paper": "one", "notes": "a note"}
     cfg, choices = config.composed({"algo": "hlr", "data": "synthetic", "panel": "quick"}, values)
-    return config.build(cfg, choices, objects={"compute": Serial(), "tracking": None})
+    built = config.build(cfg, choices, objects={"compute": Serial(), "tracking": None})
+    words = ["algo=per_group", "algo@algo.base=hlr"]  # of a command before, in the same process
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        HydraConfig.instance().set_config(compose("config", words, return_hydra_config=True))
+    yield replace(built, words=["data.users=3", "+tags.paper=one"])
+    HydraConfig.instance().cfg = None
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +83,8 @@ def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
     assert (kept.info.run_name, kept.info.status) == ("hlr on synthetic", "FINISHED")
     params = kept.data.params
     chosen = {"algo": "hlr", "data": "synthetic", "protocol": "srs_benchmark", "panel": "quick"}
-    assert {**chosen, "seed": "2026"}.items() <= params.items()
+    assert {**chosen, "seed": "2026", "data.users": "3"}.items() <= params.items()
+    assert "algo.base" not in params
     assert len(params) <= 15
     assert not {"None"} & {*params.values()}
     facts, metrics = run.facts, kept.data.metrics
