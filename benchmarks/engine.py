@@ -10,9 +10,9 @@ from benchmark import benchmark, table
 from measure import clocked
 from peers import synthetic_workload
 
+from srs_eval.algorithms.fsrs.early import Fsrs45Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.algorithms.half_life.hlr import HlrEquations
 from srs_eval.algorithms.schedulers.sbd import SbdEquations
 from srs_eval.engine.compiled import CompiledModel

@@ -17,9 +17,9 @@ import pytest
 from commands import QUIET, SMALL
 from commands import run_here as run_command
 
+from srs_eval.algorithms.fsrs.early import Fsrs45Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45Equations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.data.reviews import Reviews
 from srs_eval.errors import ConfigError
@@ -246,7 +246,7 @@ def forms(one):
     ("kind", "parameters", "names"),
     [
         ("fsrs4.Fsrs4", Fsrs45Equations.parameters.defaults, ["anki", "json"]),
-        ("fsrs45.Fsrs45", Fsrs45Equations.parameters.defaults, ["anki", "json"]),
+        ("early.Fsrs45", Fsrs45Equations.parameters.defaults, ["anki", "json"]),
         ("fsrs5.Fsrs5", FSRS5, ["anki", "py_fsrs", "json"]),
         ("fsrs6.Fsrs6", (1e-4, *FSRS6[1:]), ["anki", "json"]),  # outside of the bounds
         ("fsrs6.Fsrs6", (math.nan, *FSRS6[1:]), ["json"]),
@@ -272,7 +272,7 @@ def test_what_should_be_known_of_a_fit_is_told():
 @pytest.mark.parametrize(
     ("kind", "equations"),
     [
-        ("fsrs.fsrs45.Fsrs45", Fsrs45Equations()),
+        ("fsrs.early.Fsrs45", Fsrs45Equations()),
         ("fsrs.fsrs6.Fsrs6", Fsrs6Equations()),
         ("fsrs.fsrs7.Fsrs7", Fsrs7Equations()),
     ],

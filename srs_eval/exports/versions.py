@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from srs_eval.algorithms.fsrs.early import Fsrs4, Fsrs4Equations, Fsrs45, Fsrs45Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs5Equations, Fsrs6, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7, Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs4Equations, Fsrs45, Fsrs45Equations
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.engine.equations import Equations
 

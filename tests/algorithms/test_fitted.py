@@ -15,10 +15,9 @@ from trial import FOLD, REVIEWS, fitted
 from srs_eval.algorithms import fitted as fitting
 from srs_eval.algorithms.features.dash import DashActR
 from srs_eval.algorithms.fsrs import fsrs_rs
-from srs_eval.algorithms.fsrs.family import later_prior_weight
+from srs_eval.algorithms.fsrs.early import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.fsrs.initial_stability import filled, in_order
 from srs_eval.algorithms.half_life.hlr import Hlr
@@ -101,8 +100,9 @@ def test_the_penalty_is_a_shift_and_deviations_of_first_stabilities_and_follows_
         np.testing.assert_allclose(np.diag(penalty)[4:], share * 2.5 / np.square(space.spread[4:]))
     thrice = version(prior_weight=3).penalty(space, 500, whole_days=True)
     np.testing.assert_allclose(thrice, 3 * days)
-    weights = [later_prior_weight(n) for n in (0, 500, 5_000, 10_000_000)]
-    assert weights == pytest.approx([4.5, 2.5, 0.8636, 0.5002], abs=1e-4)
+    for n, weight in ((0, 4.5), (5_000, 0.8636), (10_000_000, 0.5002)):
+        falling = version().penalty(space, n, whole_days=True)[-1, -1] / days[-1, -1]
+        assert falling == pytest.approx(weight / 2.5, abs=1e-4)
 
 
 def test_in_whole_days_the_prior_of_fsrs7_has_a_centre_of_its_own_unless_parameters_are_given():
@@ -123,10 +123,10 @@ def test_a_larger_first_rating_has_no_smaller_stability(transcript):
     """
 
     def told_by(given, counts=""):
-        four = {n: float(each) for n, each in enumerate(given.split(","), 1) if each != "-"}
+        four = np.array([math.nan if each == "-" else float(each) for each in given.split(",")])
         if counts:
-            four = in_order(four, np.array([0, *map(int, counts.split(","))]))
-        told = ",".join(f"{four.get(rating, math.nan):g}" for rating in (1, 2, 3, 4))
+            four = in_order(four, np.array([*map(int, counts.split(","))]))
+        told = ",".join(f"{each:g}" for each in four)
         whole = filled(four, np.array([0.4, 1.2, 3.2, 15.7]))
         return f"  {told}, filled {','.join(f'{each:.9f}' for each in whole)}\n"
 

@@ -16,7 +16,7 @@ from srs_eval.algorithms.features.act_r import ActivationEquations
 from srs_eval.algorithms.features.dash import Dash, DashMcm, FadingTraces
 from srs_eval.algorithms.features.log_odds import LogOddsModel
 from srs_eval.algorithms.features.logistic import LogisticEquations
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs.early import Fsrs45
 from srs_eval.algorithms.half_life.ebisu import Ebisu, beliefs_before
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs

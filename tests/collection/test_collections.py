@@ -86,8 +86,7 @@ def test_older_parameters_become_those_that_fsrs_rs_makes_of_them():
     for given in ((*old, 0.29, 2.61), (*DEFAULTS[:17], 0.5, 0.1), OWN):
         expected = package.check_and_fill_parameters(list(given))
         assert as_fsrs6(given) == pytest.approx(expected, rel=1e-6)
-    with pytest.raises(ValueError, match="20"):
-        as_fsrs6(DEFAULTS[:20])
+    assert as_fsrs6(DEFAULTS[:20]) == as_fsrs6(()) == DEFAULTS
 
 
 def test_each_card_is_predicted_with_the_parameters_of_its_preset(path):

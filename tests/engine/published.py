@@ -2,10 +2,15 @@
 
 import numpy as np
 
-from srs_eval.algorithms.fsrs.early import Fsrs1Equations, Fsrs2Equations, Fsrs3Equations
+from srs_eval.algorithms.fsrs.early import (
+    Fsrs1Equations,
+    Fsrs2Equations,
+    Fsrs3Equations,
+    Fsrs4Equations,
+    Fsrs45Equations,
+)
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs4Equations, Fsrs45Equations
 from srs_eval.algorithms.half_life.hlr import HlrEquations
 from srs_eval.algorithms.schedulers.sbd import SbdEquations
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2Equations, Sm2Equations, Sm2TrainableEquations

@@ -12,7 +12,7 @@ from saved import run_of, setup_of
 
 from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs.fsrs45 import Fsrs45
+from srs_eval.algorithms.fsrs.early import Fsrs45
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel

@@ -22,14 +22,12 @@ _EARLIER_DECAY = 0.5
 def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
     """Return the 21 parameters of FSRS-6 that Anki makes of those of any version.
 
-    `parameters` are none, 17, 19 or 21; any other number of them raises ValueError. See
+    Those of no version, which are not 17, 19 or 21, are the default ones. See
     ``check_and_fill_parameters`` in open-spaced-repetition/fsrs-rs.
 
     >>> as_fsrs6(()) == DEFAULTS
     True
     """
-    if not parameters:
-        return DEFAULTS
     w = list(parameters)
     if len(w) == 17:
         w[4:7] = w[4] + 2 * w[5], math.log(1 + 3 * w[5]) / 3, w[6] + 0.5
@@ -37,18 +35,14 @@ def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
     if len(w) == 19:
         w += [0.0, _EARLIER_DECAY]
     if len(w) != len(DEFAULTS):
-        raise ValueError(f"there are {len(parameters)} parameters; expected 17, 19 or 21")
+        return DEFAULTS
     space = Fsrs6Equations.parameters
     return tuple(np.clip(w, space.lower, space.upper).tolist())
 
 
 def current_parameters(presets: Mapping[int, tuple[float, ...]]) -> dict[int, tuple[float, ...]]:
-    """Return the parameters of FSRS-6 of each preset; default ones for those of no version."""
-    lengths = (0, 17, 19, len(DEFAULTS))
-    return {
-        number: as_fsrs6(stored) if len(stored) in lengths else DEFAULTS
-        for number, stored in presets.items()
-    }
+    """Return the parameters of FSRS-6 of each preset."""
+    return {number: as_fsrs6(stored) for number, stored in presets.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,25 +18,19 @@ from srs_eval.algorithms.fitted import Fitted, Problem
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray
-from srs_eval.engine.equations import Equations, Maths, State, Value
+from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.objective import penalty_matrix
 from srs_eval.engine.parameters import ParameterSpace
 
 LONGEST_STABILITY = 36500.0
-LONGEST_FIRST_STABILITY = 100.0
 EASIEST, HARDEST = 1.0, 10.0
-
 HARD, GOOD, EASY = 2, 3, 4
-
-# The shortest stability of FSRS v1 to 5 where days have fractions: the argument of their equations.
-SHORTEST_IN_FRACTIONAL_DAYS = (0.0001,)
 
 # Standard deviation of each parameter of FSRS-5 over users, as published with its trainer.
 FSRS5_SPREAD = (
     *(6.61, 9.52, 17.69, 27.74, 0.55, 0.28, 0.67, 0.12, 0.40, 0.18),
     *(0.34, 0.27, 0.08, 0.14, 0.57, 0.25, 1.03, 0.27, 0.39),
 )
-
 # Prior of the logarithms of first stabilities: standard deviations of a shift they share and
 # of what each adds. Empirical Bayes on 47 users, rounded.
 _SHIFT, _DEVIATION = 1.5, 0.75
@@ -60,9 +54,10 @@ class ExponentialForgetting:
 
 @dataclass(frozen=True)
 class FsrsEquations:
-    """Base of the equations of FSRS v1 to 6, with the power-law curve of v4 and later."""
+    """Base of the equations of FSRS, with the power-law curve of v4 and later."""
 
     state_names: ClassVar[tuple[str, ...]] = ("stability", "difficulty")
+    parameters: ClassVar[ParameterSpace]
     decay: ClassVar[float] = 0.5
 
     shortest_stability: float = 0.01  # In days; 0.01 with whole days, 0.0001 with fractional ones
@@ -118,61 +113,48 @@ def first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
     return w[4] - m.exp(w[5] * (rating - 1)) + 1
 
 
-def later_prior_weight(n_reviews: int) -> float:
-    """Return the prior weight of the parameters that act from a second review on.
-
-    4.5 without training reviews, 2.5 at 500, 0.9 at 5,000. A short log holds only the first
-    reviews of most cards, which say little of how stability grows later.
-    """
-    return 0.5 + 2000 / (n_reviews + 500)
-
-
 class FsrsFitted(Fitted):
     """Base of FSRS v4 to 7, whose `w[0]` to `w[3]` are the stabilities after a first review.
 
-    ``newton`` fits the logarithms of these. Their prior is normal around those of
-    the start, with one shift for all four (standard deviation 1.5) and a deviation for each
-    (0.75). The other parameters have their spread, and a weight that falls with the number of
-    training reviews; see `later_prior_weight`. The option `prior_weight` multiplies both.
+    ``newton`` fits the logarithms of these. Their prior is normal around those of the start, with
+    one shift for all four (standard deviation 1.5) and a deviation for each (0.75). The other
+    parameters have their spread, and a weight that falls with the number of training reviews: 4.5
+    without any, 2.5 at 500, 0.9 at 5,000. A short log holds only the first reviews of most cards,
+    which say little of how stability grows later. The option `prior_weight` multiplies both.
+
+    ``fit=s0`` finds the first stabilities from second reviews alone, where ``reference`` starts.
     """
 
+    methods: ClassVar[tuple[str, ...]] = ("newton", "reference", "s0", "default")
+    in_fractional_days: ClassVar[tuple[float, ...]] = (0.0001,)
     logarithms: ClassVar[int] = 4
     # What multiplies the weight of the other parameters in whole and in fractional days. It is
     # below 1 where the published parameters are known to lie off: those of another clock, or of a
     # version whose spread is that of a later one
     later_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
-    def space(self, equations: Equations) -> ParameterSpace:
+    def space(self, equations: FsrsEquations) -> ParameterSpace:
         """Return the bounds, with first stabilities as short as any stability may be."""
         space = equations.parameters
-        shortest = getattr(equations, "shortest_stability", space.lower[0])
-        return replace(space, lower=(*(shortest,) * 4, *space.lower[4:]))
+        return replace(space, lower=(*(equations.shortest_stability,) * 4, *space.lower[4:]))
 
     def penalty(self, space: ParameterSpace, n_reviews: int, *, whole_days: bool) -> FloatArray:
         """Return the penalty matrix of the prior for a number of training reviews and a clock."""
         in_days, in_fractions = self.later_prior
-        weight = (in_days if whole_days else in_fractions) * later_prior_weight(n_reviews)
-        penalty = penalty_matrix(space, weight)
+        later = (in_days if whole_days else in_fractions) * (0.5 + 2000 / (n_reviews + 500))
+        penalty = penalty_matrix(space, later)
         covariance = _DEVIATION**2 * np.eye(4) + _SHIFT**2
         penalty[:4, :4] = np.linalg.inv(covariance) / 2
         return self.prior_strength * penalty
-
-
-class FsrsWithFirstStabilities(FsrsFitted):
-    """Base of FSRS v4 to 6, whose first stabilities can be found from second reviews alone.
-
-    ``fit=s0`` stops there; ``reference`` starts there.
-    """
-
-    methods: ClassVar[tuple[str, ...]] = ("newton", "reference", "s0", "default")
 
     def trained(
         self, problem: Problem, rows: IntArray, start: FloatArray
     ) -> tuple[FloatArray, str]:
         """Find the stabilities after first reviews, and train from there if the method does."""
+        if "s0" not in self.methods:
+            return super().trained(problem, rows, start)
         reviews = problem.reviews
-        by_card = rows_by_card(reviews.card)
-        later_day = reviews.elapsed_days > 0
+        by_card, later_day = rows_by_card(reviews.card), reviews.elapsed_days > 0
         on_later_days = by_card.earlier(later_day) + later_day
         second = rows[(on_later_days[rows] == 1) & (reviews.elapsed[rows] > 0)]
         if not len(second):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
 from srs_eval.algorithms.fsrs.family import (
     EASIEST,
@@ -12,10 +11,8 @@ from srs_eval.algorithms.fsrs.family import (
     GOOD,
     HARD,
     HARDEST,
-    LONGEST_FIRST_STABILITY,
-    SHORTEST_IN_FRACTIONAL_DAYS,
     FsrsEquations,
-    FsrsWithFirstStabilities,
+    FsrsFitted,
     first_difficulty,
     first_stability,
     stability_after_failure,
@@ -34,7 +31,7 @@ class Fsrs5Equations(FsrsEquations):
     """
 
     # fmt: off
-    parameters: ClassVar[ParameterSpace] = ParameterSpace(
+    parameters = ParameterSpace(
         defaults=(
             0.40255, 1.18385, 3.173, 15.69105, 7.1949, 0.5345, 1.4604, 0.0046, 1.54575, 0.1192,
             1.01925, 1.9395, 0.11, 0.29605, 2.2698, 0.2315, 2.9898, 0.51655, 0.6621,
@@ -44,7 +41,7 @@ class Fsrs5Equations(FsrsEquations):
             0.001, 0.001, 0.001, 0.001, 0.0, 0.0, 1.0, 0.0, 0.0,
         ),
         upper=(
-            *(LONGEST_FIRST_STABILITY,) * 4, 10.0, 4.0, 4.0, 0.75, 4.5, 0.8,
+            *(100.0,) * 4, 10.0, 4.0, 4.0, 0.75, 4.5, 0.8,
             3.5, 5.0, 0.25, 0.9, 4.0, 1.0, 6.0, 2.0, 2.0,
         ),
         spread=FSRS5_SPREAD,
@@ -82,7 +79,7 @@ class Fsrs5Equations(FsrsEquations):
         return m.exp(w[17] * (rating - GOOD + w[18]))
 
 
-class Fsrs5(FsrsWithFirstStabilities):
+class Fsrs5(FsrsFitted):
     """FSRS-5 (Ye, 2024), fitted to one user.
 
     Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
@@ -93,7 +90,6 @@ class Fsrs5(FsrsWithFirstStabilities):
 
     name = "fsrs5"
     mathematics = Fsrs5Equations
-    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
     same_day = True
     recipe = Recipe(penalty=1.0)  # Of ``fit=reference``; other fits do without
 
@@ -102,9 +98,9 @@ class Fsrs5(FsrsWithFirstStabilities):
 class Fsrs6Equations(Fsrs5Equations):
     """FSRS-5 with a trainable power law, and a same-day update that fades as stability grows."""
 
-    decay: ClassVar[float] = 0.1542  # The published `w[20]`, with which first stabilities are found
+    decay = 0.1542  # The published `w[20]`, with which first stabilities are found
     # fmt: off
-    parameters: ClassVar[ParameterSpace] = ParameterSpace(
+    parameters = ParameterSpace(
         defaults=(
             0.212, 1.2931, 2.3065, 8.2956, 6.4133, 0.8334, 3.0194, 0.001, 1.8722, 0.1666, 0.796,
             1.4835, 0.0614, 0.2629, 1.6483, 0.6014, 1.8729, 0.5425, 0.0912, 0.0658, 0.1542,
@@ -114,7 +110,7 @@ class Fsrs6Equations(Fsrs5Equations):
             0.001, 0.001, 0.001, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.1,
         ),
         upper=(
-            *(LONGEST_FIRST_STABILITY,) * 4, 10.0, 4.0, 4.0, 0.75, 4.5, 0.8, 3.5,
+            *(100.0,) * 4, 10.0, 4.0, 4.0, 0.75, 4.5, 0.8, 3.5,
             5.0, 0.25, 0.9, 4.0, 1.0, 6.0, 2.0, 2.0, 0.8, 0.8,
         ),
         spread=(
@@ -124,7 +120,7 @@ class Fsrs6Equations(Fsrs5Equations):
     )
     # fmt: on
 
-    shortest_stability: float = field(default=0.001, init=False, repr=False)
+    shortest_stability: float = 0.001  # In days, whole or not
 
     def exponent(self, w: Value) -> Value:
         return w[20]
@@ -135,7 +131,7 @@ class Fsrs6Equations(Fsrs5Equations):
         return m.where(rating >= HARD, m.maximum(growth, 1.0), growth)
 
 
-class Fsrs6(FsrsWithFirstStabilities):
+class Fsrs6(FsrsFitted):
     """FSRS-6 (Ye, 2025), fitted to one user.
 
     Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
@@ -146,6 +142,7 @@ class Fsrs6(FsrsWithFirstStabilities):
 
     name = "fsrs6"
     mathematics = Fsrs6Equations
+    in_fractional_days = ()
     same_day = True
     recipe = Recipe(penalty=1.0)  # Of ``fit=reference``; other fits do without
     later_prior = (1.0, 0.25)  # With whole days, and with fractional ones

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from srs_eval.algorithms.fsrs.family import (
     EASIEST,
@@ -12,7 +11,7 @@ from srs_eval.algorithms.fsrs.family import (
     GOOD,
     HARD,
     HARDEST,
-    LONGEST_STABILITY,
+    FsrsEquations,
     FsrsFitted,
     first_difficulty,
     first_stability,
@@ -21,7 +20,6 @@ from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 
-_SHORTEST_STABILITY = 0.0001
 # Where the parameters of the update of each stability begin.
 _LONG, _SHORT = 7, 15
 _REVERSION = 0.01
@@ -32,17 +30,17 @@ _SLOWEST_DECAY, _FASTEST_DECAY = 0.01, 0.95
 _MARGIN = 1e-5
 
 
-@dataclass(frozen=True, slots=True)
-class Fsrs7Equations:
+@dataclass(frozen=True)
+class Fsrs7Equations(FsrsEquations):
     """Two stabilities, one for minutes and one for months, whose curves are mixed.
 
     The mixture of both curves, which is what is predicted, moves the long stability and the
     difficulty; the short stability is moved by what its own curve says.
     """
 
-    state_names: ClassVar[tuple[str, ...]] = ("long_stability", "short_stability", "difficulty")
+    state_names = ("long_stability", "short_stability", "difficulty")
     # fmt: off
-    parameters: ClassVar[ParameterSpace] = ParameterSpace(
+    parameters = ParameterSpace(
         defaults=(
             0.1104, 2.2395, 3.9221, 11.7841, 6.1686, 0.6457, 3.6807,
             1.9795, 0.0, 1.3826, 0.7024, 0.5999, 0.8146, 0.6398, 1.0,
@@ -50,7 +48,7 @@ class Fsrs7Equations:
             0.1567, 0.0801, 0.2421, 0.9464, 0.1433, 0.7145, 0.0, 0.5667, 0.3734, 0.5333, 0.3048,
         ),
         lower=(
-            *(_SHORTEST_STABILITY,) * 4, 1.0, 0.001, 0.1,
+            *(0.0001,) * 4, 1.0, 0.001, 0.1,
             0.0, 0.0, 0.3, 0.01, 0.1, 0.0, 0.0, 1.0,
             0.0, 0.0, 0.5, 0.001, 0.001, 0.0, 0.0, 1.0,
             0.01, 0.01, 0.2, 0.5, 0.01, 0.1, 0.0, 0.1, 0.0, 0.0, 0.0,
@@ -71,7 +69,7 @@ class Fsrs7Equations:
     )
     # fmt: on
 
-    shortest_stability: float = _SHORTEST_STABILITY  # In days
+    shortest_stability: float = 0.0001  # In days, whole or not
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Both stabilities and the difficulty after the first review."""
@@ -83,9 +81,8 @@ class Fsrs7Equations:
         long, short, difficulty = state
         short_share = w[27] * short ** (-w[29])
         long_share = w[28] * long ** w[30] * m.exp((difficulty - 5) * (w[31] - 0.5))
-        both = short_share * _short_curve(m, w, short, elapsed) + long_share * _long_curve(
-            m, w, long, difficulty, elapsed
-        )
+        by_short = short_share * _short_curve(m, w, short, elapsed)
+        both = by_short + long_share * _long_curve(m, w, long, difficulty, elapsed)
         return _MARGIN + (1 - 2 * _MARGIN) * both / (short_share + long_share)
 
     def step(
@@ -98,11 +95,12 @@ class Fsrs7Equations:
         new_short = _updated(m, w, _SHORT, short, difficulty, rating, own_p)
         after_failure = m.minimum(new_short, 0.8 * new_long)
         new_short = m.where(rating > 1, new_short, after_failure)
-        return (
-            m.clip(new_long, self.shortest_stability, LONGEST_STABILITY),
-            m.clip(new_short, self.shortest_stability, LONGEST_STABILITY),
-            _moved_difficulty(m, w, difficulty, rating, p),
-        )
+        # Of a failure that was expected, difficulty takes little notice.
+        change = -w[6] * (rating - GOOD) * m.where(rating > 1, 1.0, p + 0.1)
+        moved = difficulty + change * (HARDEST - difficulty) / 9
+        reverted = _REVERSION * first_difficulty(m, w, EASY) + (1 - _REVERSION) * moved
+        stabilities = self.bounded(m, new_long), self.bounded(m, new_short)
+        return *stabilities, m.clip(reverted, EASIEST, HARDEST)
 
 
 def _short_curve(m: Maths, w: Value, stability: Value, elapsed: Value) -> Value:
@@ -135,14 +133,6 @@ def _updated(
     scale = m.exp(w[start] - 1.5) * (11 - difficulty)
     growth = scale * stability ** (-w[start + 1]) * surprise * bonus
     return m.where(rating > 1, m.maximum(failed, stability * (1 + growth)), failed)
-
-
-def _moved_difficulty(m: Maths, w: Value, difficulty: Value, rating: Value, p: Value) -> Value:
-    """Difficulty after a further review: an expected failure counts for little."""
-    step = -w[6] * (rating - GOOD) * m.where(rating > 1, 1.0, p + 0.1)
-    moved = difficulty + step * (HARDEST - difficulty) / 9
-    target = first_difficulty(m, w, EASY)
-    return m.clip(_REVERSION * target + (1 - _REVERSION) * moved, EASIEST, HARDEST)
 
 
 class Fsrs7(FsrsFitted):

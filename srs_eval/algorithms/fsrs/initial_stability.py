@@ -7,8 +7,6 @@ its first rating and on the time between them only, so that four one-dimensional
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,11 +14,11 @@ from scipy.optimize import minimize_scalar
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 
+LONGEST_FIRST_STABILITY = 100.0
 # How first stabilities usually lie to each other, in logarithms of those of Again to Easy: that of
 # Hard is 0.41 of the way from Good to Again, that of Good is 0.54 of the way from Hard to Easy.
 _RULES = np.array([[0.41, -1.0, 0.59, 0.0], [0.0, 0.46, -1.0, 0.54]])
-_PAIRS = ((1, 2), (2, 3), (3, 4), (1, 3), (2, 4), (1, 4))
-
+_PAIRS = ((0, 1), (1, 2), (2, 3), (0, 2), (1, 3), (0, 3))
 # How strongly a stability is drawn to its default, per day.
 _PULL = 1 / 16
 _POINTS = 20
@@ -35,7 +33,6 @@ def initial_stabilities(
     decay: float,
     defaults: FloatArray,
     shortest: float,
-    longest: float = 100.0,
     smoothed: bool,
 ) -> FloatArray:
     """Find the stability, in days, after each first rating from the second reviews of a fold.
@@ -45,15 +42,14 @@ def initial_stabilities(
     ended; there is at least one. `decay` is 1 for FSRS v4, 0.5 for 4.5 and 5, and the *default*
     `w[20]` for 6; `defaults` are the stabilities that the model starts from.
 
-    For each first rating, the sum over reviews of the log loss of the power curve with exponent
-    ``-decay`` is minimised over ``[shortest, longest]``, in days. Where a larger first rating got a
-    smaller stability, the one that rests on fewer reviews takes the value of the other. First
-    ratings without reviews are filled in from the others.
+    For each first rating, the log loss of the power curve with exponent ``-decay`` is minimised
+    over `shortest` to 100 days. Where a larger first rating got a smaller stability, the one that
+    rests on fewer reviews takes the value of the other. First ratings without reviews are filled
+    in from the others.
 
-    `smoothed` says whether elapsed times are whole days. If so, the recall of reviews with the same
-    first rating and elapsed time is averaged with one more outcome, `mean_recall`, and a stability
-    costs 1/16 for every day it lies from its default. `mean_recall`, which is read only then, is
-    the mean outcome of *all* training reviews of the fold.
+    If elapsed times are whole days, losses are `smoothed`: the recall of reviews with the same
+    first rating and elapsed time is averaged with one more outcome, `mean_recall`, that of *all*
+    training reviews of the fold, and a stability costs 1/16 for every day it lies from its default.
 
     The minimum is sought on both sides of the best of 21 stabilities. The public implementation
     starts a quasi-Newton search at the default, stopped early where there are only a few reviews.
@@ -67,30 +63,42 @@ def initial_stabilities(
     >>> four.round(2).tolist()
     [0.24, 0.73, 1.96, 9.61]
     """
-    ratings, counts = np.unique(first_rating, return_counts=True)
-    stabilities: dict[int, float] = {}
-    for rating in ratings.tolist():
+    four, counts = np.full(4, np.nan), np.bincount(first_rating - 1, minlength=4)
+    for number in np.flatnonzero(counts).tolist():
         # Reviews with the same elapsed time count alike.
-        own, default = first_rating == rating, float(defaults[rating - 1])
+        own = first_rating == number + 1
         days, place, n = np.unique(elapsed[own], return_inverse=True, return_counts=True)
         passes: FloatArray = np.bincount(place, recalled[own]).astype(np.float64)
-        pull = _PULL if smoothed else 0.0
         if smoothed:
             passes = (passes + mean_recall) * n / (n + 1)
-        age = (0.9 ** (-1 / decay) - 1) * days
-        loss = partial(_loss, age, n, passes, decay, default, pull)
-        stabilities[rating] = _lowest(loss, default, shortest, longest)
-    ordered = in_order(stabilities, dict(zip(ratings.tolist(), counts.tolist(), strict=True)))
-    return np.clip(filled(ordered, defaults), shortest, longest)
+        pull = _PULL if smoothed else 0.0
+        four[number] = _of_least_loss(
+            days, n, passes, decay, float(defaults[number]), pull, shortest
+        )
+    return np.clip(filled(in_order(four, counts), defaults), shortest, LONGEST_FIRST_STABILITY)
 
 
-def _lowest(
-    loss: Callable[[float], float], default: float, shortest: float, longest: float
+def _of_least_loss(
+    days: FloatArray,
+    n: IntArray,
+    passes: FloatArray,
+    decay: float,
+    default: float,
+    pull: float,
+    shortest: float,
 ) -> float:
-    """Stability of the least loss, a function of its logarithm that has a kink at the default."""
-    # It is convex but for the pull towards the default, which is concave below it.
-    kink = np.log(np.clip(default, shortest, longest))
-    points = np.linspace(np.log(shortest), np.log(longest), _POINTS)
+    """Stability that explains the passes among `n` reviews after so many days best."""
+    age = (0.9 ** (-1 / decay) - 1) * days  # elapsed time at a stability of one day
+
+    def loss(x: float) -> float:
+        """Loss at the logarithm of a stability; convex, but for the pull below the default."""
+        delay = decay * np.log1p(np.exp(-x) * age)
+        log_loss = (passes * delay - (n - passes) * np.log(-np.expm1(-delay))).sum()
+        return float(log_loss + pull * abs(np.exp(x) - default))
+
+    # The pull has a kink at the default.
+    kink = np.log(np.clip(default, shortest, LONGEST_FIRST_STABILITY))
+    points = np.linspace(np.log(shortest), np.log(LONGEST_FIRST_STABILITY), _POINTS)
     knots = np.sort(np.append(points, kink))
     best = int(np.argmin([loss(x) for x in knots]))
     between = [
@@ -100,41 +108,24 @@ def _lowest(
     return float(np.exp(min((knots[best], *between), key=loss)))
 
 
-def _loss(
-    age: FloatArray,
-    n: IntArray,
-    passes: FloatArray,
-    decay: float,
-    default: float,
-    pull: float,
-    x: float,
-) -> float:
-    """Loss at the logarithm of a stability; `age` is elapsed time at a stability of one day."""
-    delay = decay * np.log1p(np.exp(-x) * age)
-    log_loss = (passes * delay - (n - passes) * np.log(-np.expm1(-delay))).sum()
-    return float(log_loss + pull * abs(np.exp(x) - default))
-
-
-def in_order(stabilities: dict[int, float], counts: dict[int, int]) -> dict[int, float]:
+def in_order(four: FloatArray, counts: IntArray) -> FloatArray:
     """Make stabilities grow with the rating: the one with fewer reviews gives way."""
-    ordered = dict(stabilities)
+    ordered = four.copy()
     for small, large in _PAIRS:
-        if small in ordered and large in ordered and ordered[small] > ordered[large]:
+        if ordered[small] > ordered[large]:  # NaN, for a rating without reviews, is not larger
             of, to = (small, large) if counts[small] > counts[large] else (large, small)
             ordered[to] = ordered[of]
     return ordered
 
 
-def filled(stabilities: dict[int, float], defaults: FloatArray) -> FloatArray:
-    """Stabilities of all ratings, those that were never given from the others."""
-    places = np.array(sorted(stabilities)) - 1
-    values = np.array([stabilities[place + 1] for place in places.tolist()])
-    if len(places) == 1:
-        return np.asarray(defaults * (values / defaults[places]))
-    missing = np.setdiff1d(np.arange(4), places)
+def filled(four: FloatArray, defaults: FloatArray) -> FloatArray:
+    """Stabilities of all ratings, those of NaN from the others."""
+    known, missing = np.flatnonzero(np.isfinite(four)), np.flatnonzero(np.isnan(four))
+    if len(known) == 1:
+        return np.asarray(defaults * (four[known] / defaults[known]))
     # Of three known ratings, the rule counts that is about the fourth, or has it at least.
     rules = _RULES[: len(missing)] if len(missing) != 1 or missing[0] < 2 else _RULES[1:]
-    four = np.empty(4)
-    four[places] = values
-    four[missing] = np.exp(np.linalg.solve(rules[:, missing], -rules[:, places] @ np.log(values)))
-    return four
+    logarithms = np.linalg.solve(rules[:, missing], -rules[:, known] @ np.log(four[known]))
+    whole = four.copy()
+    whole[missing] = np.exp(logarithms)
+    return whole

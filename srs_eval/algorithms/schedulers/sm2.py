@@ -10,18 +10,11 @@ import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.fsrs.family import (
-    EASY,
-    GOOD,
-    HARD,
-    SHORTEST_IN_FRACTIONAL_DAYS,
-    ExponentialForgetting,
-    guessed_space,
-)
-from srs_eval.algorithms.options import require_bool
+from srs_eval.algorithms.fsrs.family import EASY, GOOD, HARD, ExponentialForgetting, guessed_space
+from srs_eval.algorithms.options import Switch
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.data.reviews import IntArray, Reviews
-from srs_eval.engine.equations import Equations, Maths, State, Value
+from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
 
 _LONGEST_INTERVAL = 36500.0
@@ -39,14 +32,11 @@ class Sm2Equations(ExponentialForgetting):
     parameters: ClassVar[ParameterSpace] = ParameterSpace((), (), ())
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        return self._graded(m, (0.0, 2.5, 0.0), rating)
+        return self.step(m, w, (0.0, 2.5, 0.0), 0.0, rating, 1.0)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
-        return self._graded(m, state, rating)
-
-    def _graded(self, m: Maths, state: State, rating: Value) -> State:
         interval, ease, repetitions = state
         passed = rating > 1
         grown = m.where(repetitions == 0, 1.0, m.where(repetitions == 1, 6.0, interval * ease))
@@ -95,8 +85,7 @@ class Sm2TrainableEquations(ExponentialForgetting):
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """State after the card's first review: the first interval, whatever the rating."""
-        interval = m.clip(w[0], self.shortest_interval, _LONGEST_INTERVAL)
-        return interval, self._ease(m, w, w[2], rating), 1.0
+        return self._bounded(m, w[0]), self._ease(m, w, w[2], rating), 1.0
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
@@ -105,18 +94,15 @@ class Sm2TrainableEquations(ExponentialForgetting):
         interval, ease, old_repetitions = state
         repetitions = m.where(rating > 1, old_repetitions + 1, 1.0)
         grown = m.where(repetitions == 2, w[1], interval * ease)
-        return (
-            m.clip(
-                m.where(repetitions == 1, w[0], grown), self.shortest_interval, _LONGEST_INTERVAL
-            ),
-            self._ease(m, w, ease, rating),
-            repetitions,
-        )
+        interval = self._bounded(m, m.where(repetitions == 1, w[0], grown))
+        return interval, self._ease(m, w, ease, rating), repetitions
+
+    def _bounded(self, m: Maths, interval: Value) -> Value:
+        return m.clip(interval, self.shortest_interval, _LONGEST_INTERVAL)
 
     def _ease(self, m: Maths, w: Value, ease: Value, rating: Value) -> Value:
         # SM-2's grades are those of Anki plus one.
-        moved = ease - w[3] * (rating + 1 - w[4]) ** 2 + w[5]
-        return m.clip(moved, _LOWEST_EASE, 10.0)
+        return m.clip(ease - w[3] * (rating + 1 - w[4]) ** 2 + w[5], _LOWEST_EASE, 10.0)
 
 
 class Sm2Trainable(Fitted):
@@ -130,16 +116,15 @@ class Sm2Trainable(Fitted):
 
     name = "sm2_trainable"
     mathematics = Sm2TrainableEquations
-    in_fractional_days = SHORTEST_IN_FRACTIONAL_DAYS
+    in_fractional_days = (0.0001,)
     # From the published intervals alone a fit can get stuck far above the best one, where
     # days have fractions: of 12 simulated users, 3.
     starts = 3
 
-    def space(self, equations: Equations) -> ParameterSpace:
+    def space(self, equations: Sm2TrainableEquations) -> ParameterSpace:
         """Return the bounds, with both fixed intervals as short as any interval may be."""
         space = equations.parameters
-        shortest = getattr(equations, "shortest_interval", space.lower[0])
-        return replace(space, lower=(shortest, shortest, *space.lower[2:]))
+        return replace(space, lower=(*(equations.shortest_interval,) * 2, *space.lower[2:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +149,7 @@ class AnkiSm2Equations(ExponentialForgetting):
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Interval and ease after the first review."""
-        return self._floored(m, m.where(rating == EASY, w[1], w[0])), w[2]
+        return _bounded(m, m.where(rating == EASY, w[1], w[0])), w[2]
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
@@ -174,13 +159,12 @@ class AnkiSm2Equations(ExponentialForgetting):
         hard = _larger(m, elapsed * w[4], old_interval * w[4] / 2)
         good = _larger(m, elapsed * ease, old_interval)
         early = self._by_rating(m, rating, hard, good, good * (w[3] + 1) / 2)
-        late = elapsed - old_interval
-        hard = old_interval * w[4]
+        late, hard = elapsed - old_interval, old_interval * w[4]
         good = (old_interval + late / 2) * ease
         easy = (old_interval + late) * ease * w[3]
         on_time = self._by_rating(m, rating, hard, good, easy)
         passed = w[6] * m.where(elapsed < old_interval, early, on_time)
-        interval = self._floored(m, m.where(rating > 1, passed, old_interval * w[5]))
+        interval = _bounded(m, m.where(rating > 1, passed, old_interval * w[5]))
         moved = m.where(rating == GOOD, 0.0, m.where(rating == EASY, 0.15, -0.15))
         moved = m.where(rating > 1, moved, -0.2)
         return interval, m.clip(ease + moved, _LOWEST_EASE, 5.5)
@@ -190,9 +174,10 @@ class AnkiSm2Equations(ExponentialForgetting):
             good, easy = easy, good
         return m.where(rating == HARD, hard, m.where(rating == EASY, easy, good))
 
-    def _floored(self, m: Maths, interval: Value) -> Value:
-        # A floor at one day that lets a hundredth of the rest through.
-        return m.minimum(_larger(m, interval, 0.99 + 0.01 * interval), _LONGEST_INTERVAL)
+
+def _bounded(m: Maths, interval: Value) -> Value:
+    """Interval with a floor at one day that lets a hundredth of the rest through."""
+    return m.minimum(_larger(m, interval, 0.99 + 0.01 * interval), _LONGEST_INTERVAL)
 
 
 def _larger(m: Maths, left: Value, right: Value) -> Value:
@@ -224,11 +209,7 @@ class AnkiSm2(Fitted):
 
     name = "anki_sm2"
 
-    published_order: bool = False
-
-    def __post_init__(self, fit: str) -> None:
-        require_bool(self.name, "published_order", self.published_order)
-        super().__post_init__(fit)
+    published_order: Switch = False
 
     def equations(self, *, whole_days: bool) -> AnkiSm2Equations:
         return AnkiSm2Equations(self.published_order)
