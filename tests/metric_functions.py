@@ -1,13 +1,23 @@
-"""Metrics by name, of predictions, and as functions of predictions and outcomes."""
+"""Predictions with outcomes, and metrics by name: of predictions, or of the two columns."""
 
+from dataclasses import replace
 from functools import partial
+
+import numpy as np
 
 from srs_eval.metrics.bins import FSRS_OPTIMIZER
 from srs_eval.metrics.panel import Panel, full_panel
+from srs_eval.metrics.predictions import predictions_of
 from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import tally
 
 METRIC = {metric.name: metric for metric in full_panel()}
+
+
+def predicted(p, recalled, **columns):
+    """Make predictions of one user, with further columns."""
+    bare = predictions_of(p=np.asarray(p), recalled=np.asarray(recalled, np.bool_))
+    return replace(bare, **columns)
 
 
 def of_outcomes(name, p, recalled):
@@ -29,5 +39,5 @@ def scored(metric, predictions):
 def rmse_bins(p, recalled, elapsed_days, nth_review, lapses, *, scales=FSRS_OPTIMIZER):
     """Compute RMSE(bins) with some published constants."""
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    metric = METRIC["rmse_bins" if scales == FSRS_OPTIMIZER else "rmse_bins_wiki"]
-    return score(p, recalled, **facts, panel=Panel([metric]), resamples=0)[metric.name]
+    name = "rmse_bins" if scales == FSRS_OPTIMIZER else "rmse_bins_wiki"
+    return score(p, recalled, **facts, panel=Panel([METRIC[name]]), resamples=0)[name]

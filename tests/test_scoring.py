@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from invented import Ends
-from metric_functions import METRIC
+from metric_functions import METRIC, predicted
 from offenders import Learns, SharesOneArrayAmongItsModels, WritesIntoWhatItGetsAndReturns
-from pairs import predicted
 from saved import result_from
 
 from srs_eval.algorithms.algorithm import Learned

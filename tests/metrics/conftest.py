@@ -1,8 +1,8 @@
-"""Predictions and golden cases the metric tests share."""
+"""Predictions that the metric tests share."""
 
 import numpy as np
 import pytest
-from pairs import predicted
+from metric_functions import predicted
 
 from srs_eval.metrics.predictions import Curves
 
@@ -31,16 +31,16 @@ def one_user():
         times = np.tile([1.0, 3.0, 10.0, 40.0], (curves, 1))
         sampled = np.sort(rng.choice(n, curves, replace=False))
         strength = rng.exponential(30, curves)[:, None]
-        card = rng.integers(0, cards, n)
-        curve = 0.9 ** (times / strength)
         return predicted(
             p,
             rng.random(n) < p,
-            card=card,
+            card=rng.integers(0, cards, n),
             elapsed_days=rng.integers(1, 300, n).astype(float),
             nth_review=rng.integers(2, 20, n),
             lapses=rng.integers(0, 5, n),
-            curves=Curves(zeros, zeros, sampled, times, np.full(times.shape, 0.25), curve),
+            curves=Curves(
+                zeros, zeros, sampled, times, np.full(times.shape, 0.25), 0.9 ** (times / strength)
+            ),
         )
 
     return build

@@ -8,7 +8,7 @@ import pytest
 from cases import rest_nightly
 from metric_functions import METRIC, of_outcomes, rmse_bins, scored, smece_exact
 
-from srs_eval.metrics.bins import WIKI_2024
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.smooth_ece import NODES, absolute_integral, cosine_series, onto_grid
 from srs_eval.metrics.tally import tally
@@ -24,9 +24,9 @@ def test_the_smooth_calibration_error_is_its_own_bandwidth(weyl):
     assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))
 
 
-def by_loop(p, recalled, elapsed_days, nth_review, lapses, bases):
+def by_loop(p, recalled, elapsed_days, nth_review, lapses, constants):
     """Group the reviews in a dictionary, with the published formulas written out."""
-    (a, interval), (b, reviews), (c, failed) = bases
+    (a, interval), (b, reviews), (c, failed) = constants
     groups = {}
     for row, (days, nth, again) in enumerate(zip(elapsed_days, nth_review, lapses, strict=True)):
         days = max(days, 1e-6)
@@ -36,22 +36,20 @@ def by_loop(p, recalled, elapsed_days, nth_review, lapses, bases):
             round(c * failed ** math.floor(math.log(again, failed))) if again else 0,
         )
         groups.setdefault(key, []).append(row)
-    total = sum(
-        len(rows) * (p[rows].mean() - recalled[rows].mean()) ** 2 for rows in groups.values()
-    )
-    return math.sqrt(total / len(p))
+    squares = (len(rows) * (p[rows] - recalled[rows]).mean() ** 2 for rows in groups.values())
+    return math.sqrt(sum(squares) / len(p))
 
 
 PUBLISHED = (
-    (((2.48, 3.62), (1.99, 1.89), (1.65, 1.73)), {}),
-    (((2.48, 2.57), (1.52, 1.58), (1.4, 1.48)), {"scales": WIKI_2024}),
+    (((2.48, 3.62), (1.99, 1.89), (1.65, 1.73)), FSRS_OPTIMIZER),
+    (((2.48, 2.57), (1.52, 1.58), (1.4, 1.48)), WIKI_2024),
 )
 
 
-@pytest.mark.parametrize(("bases", "options"), PUBLISHED)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint32])
+@pytest.mark.parametrize(("constants", "scales"), PUBLISHED, ids=["optimizer", "wiki"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint32])
 @pytest.mark.parametrize("largest", [100, 2**16, 9.9e8])
-def test_it_equals_the_formulas_in_a_loop(bases, options, dtype, largest):
+def test_rmse_bins_equals_the_formulas_in_a_loop(constants, scales, dtype, largest):
     """Facts just below what is refused have bins, too."""
     rng = np.random.default_rng(1)
     n = 2000
@@ -65,8 +63,8 @@ def test_it_equals_the_formulas_in_a_loop(bases, options, dtype, largest):
         column[1000 + 40 * number :][:40] = np.tile([largest / 2, largest], 20)
     if np.dtype(dtype).kind == "f":
         facts[0][9:99] *= rng.random(90)
-    got = rmse_bins(p, recalled, *facts, **options)
-    assert got == pytest.approx(by_loop(p, recalled, *facts, bases), abs=1e-13)
+    expected = by_loop(p, recalled, *facts, constants)
+    assert rmse_bins(p, recalled, *facts, scales=scales) == pytest.approx(expected, abs=1e-13)
 
 
 def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions(one_user):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from metric_functions import rmse_bins
-from pairs import predicted
+from metric_functions import predicted, rmse_bins
 
 from srs_eval import plots
 from srs_eval.algorithms.algorithm import Contribution
