@@ -44,24 +44,25 @@ def too_long(message):
 def judged(function, *arguments):
     """Return the outcome that a function returns or finds, and what shows it if it is bad.
 
-    An error that it lets through is one a person would see.
+    An error that it lets through is one a person would see; what it asserts is lost work.
     """
     try:
-        return function(*arguments), ""
+        return function(*arguments) or "recorded", ""
     except Found as found:
         return found.outcome, str(found)
+    except AssertionError as error:
+        return "lost", " ".join(str(error).split())[:600]
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is counted
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{frame.filename}:{frame.lineno}"
         return "traceback", f"{type(error).__name__}: {str(error)[:200]} ({where})"
 
 
-def judged_within_limits(function, random, place, seconds=0):
+def judged_within_limits(function, random, place, seconds=TIME_LIMIT):
     """Judge a function of a generator and a folder.
 
     Its process is forked from a server that has all imports, and no thread.
     """
-    seconds = seconds or TIME_LIMIT
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
     ours, theirs = context.Pipe(duplex=False)
@@ -81,7 +82,6 @@ def _answer(connection, seconds, function, random, place):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # what other processes start leaves its temporary files elsewhere
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="case_")
-    place.mkdir(parents=True, exist_ok=True)
     os.chdir(place)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))

@@ -66,7 +66,9 @@ def _changed(random, source, path, harmful):
         what = harmful()
         return judge(source, path, lambda _: [f"{what} was accepted"])
     path.write_bytes(damaged(random, path.read_bytes()))
-    rows = _rows_of_parquet(path) if path.suffix == ".parquet" else None
+    rows = None
+    with suppress(pa.ArrowException, OSError, UnicodeDecodeError):  # of a damaged name of a column
+        rows = int(pq.read_metadata(path).num_rows)
     return judge(source, path, lambda log: broken(log, rows))
 
 
@@ -85,7 +87,8 @@ def _invented(random, path):
 def _of_other_kind(random, table, path):
     """Write a table with a column of another kind."""
     column, kind = random.choice(table.column_names), random.choice(list(OTHER_KINDS))
-    pq.write_table(_with(column, lambda _: OTHER_KINDS[kind](len(table)), table), path)
+    place, values = table.column_names.index(column), OTHER_KINDS[kind](len(table))
+    pq.write_table(table.set_column(place, column, values), path)
     return f"{column} as {kind}"
 
 
@@ -103,13 +106,6 @@ def damaged(random, content):
     return content
 
 
-def _rows_of_parquet(path):
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except (pa.ArrowException, OSError, UnicodeDecodeError):  # of a damaged name of a column
-        return None
-
-
 def broken(log, rows):
     """Return the invariants that a log violates."""
     problems = []
@@ -122,18 +118,14 @@ def broken(log, rows):
     return problems
 
 
-def _read(source):
-    """Read the first of its users; a damaged name of the column may have made more."""
-    return source.read(source.users()[0])
-
-
 def judge(source, path, check):
     """Read a log, and see whether it is right or rightly refused, and nothing else is changed."""
     before = hashlib.sha256(path.read_bytes()).digest()
     copies, outcome = set(Path(tempfile.gettempdir()).iterdir()), "accepted"
     try:
-        log = _read(source)
-        problems = [] if len(source.users()) > 1 else check(log)
+        user, *others = source.users()  # more of a damaged name of the column
+        log = source.read(user)
+        problems = [] if others else check(log)
     except SrsEvalError as error:
         problems, outcome = too_long(str(error)), "clear error"
         if path.name not in str(error):
@@ -143,10 +135,6 @@ def judge(source, path, check):
     if left := set(Path(tempfile.gettempdir()).iterdir()) - copies:
         problems.append(f"left in the temporary folder: {sorted(map(str, left))[:3]}")
     return right(problems, outcome)
-
-
-def _with(name, change, table):
-    return table.set_column(table.column_names.index(name), name, change(table[name]))
 
 
 OTHER_KINDS = {

@@ -23,18 +23,17 @@ import pyarrow.parquet as pq
 from mlflow import MlflowClient
 
 HERE = Path(__file__).parent
-TREE = HERE.parents[1]
 USERS, FOLDS = 6, 5
 DATA = ("data=synthetic", f"data.users={USERS}", "data.size_scale=0.02")
 SMALL = ("panel=quick", "curves_per_user=10", "figures=false")
 NO_STORE = "tracking=none"
 PLUG = ("--config-dir=plug", "algo=watched", "check_lookahead=false")
 RUN = (*PLUG, *DATA, *SMALL)
+PROCESSES = ("compute=processes", "compute.workers=2")
 TIME_LIMIT = 240
 STARTED = []  # commands of the test that is running
 _TABLES = ("scores.parquet", "predictions.parquet", "curves.parquet", "fits.parquet")
 _COUNTS = ("users", "reviews", "fits", "failed", "skipped", "fallback", "not_converged")
-_SUMMARY = ("label", "metrics", "coverage", *_COUNTS)
 
 
 class Command(subprocess.Popen):
@@ -44,18 +43,20 @@ class Command(subprocess.Popen):
     """
 
     def __init__(self, folder, *words, seconds=0, ways=None, wrap=(), **variables):
-        with suppress(FileExistsError):
-            prepare(folder)
+        if not (folder / "plug").exists():
+            (folder / "plug" / "algo").mkdir(parents=True)
+            option = "_target_: watched.Watched\nfactor: 1.0\n"
+            (folder / "plug" / "algo" / "watched.yaml").write_text(option)
+            shutil.copy(HERE / "watched.py", folder)
         self.folder, self.began, self.mark = folder, time.time(), uuid.uuid4().hex
         self.said = next(f for n in count() if not (f := folder / f"said_{n}.txt").exists())
         variables |= {"FITS": str(folder / "fits.txt"), "SECONDS": str(seconds), "MARK": self.mark}
-        variables |= {"WAYS": json.dumps(ways or {}), "OMP_NUM_THREADS": "1"}
-        variables |= {"PYTHONPATH": str(TREE), "COLUMNS": "80"}
+        variables |= {"WAYS": json.dumps(ways or {}), "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
+        variables |= {"PYTHONPATH": str(HERE.parents[1])}
         words = sorted(words, key=lambda word: not word.startswith("-"))  # flags come first
-        command = [*wrap, sys.executable, "-m", "srs_eval", *words]
         with self.said.open("w") as file:
             super().__init__(
-                command,
+                [*wrap, sys.executable, "-m", "srs_eval", *words],
                 cwd=folder,
                 env={**os.environ, **variables},
                 stdin=subprocess.DEVNULL,
@@ -97,9 +98,9 @@ class Command(subprocess.Popen):
         return self.until(lambda: len(fits(self.folder, self.began)) > users)
 
     def kill(self, whom="group"):
-        """Kill the whole group, the parent alone, or the worker that fits."""
+        """Kill the whole group, the parent alone, or the worker that began the last fit."""
         if whom == "worker":
-            os.kill(last_pid(self.folder), signal.SIGKILL)
+            os.kill(_begun(self.folder)[-1][2], signal.SIGKILL)
             return
         with suppress(ProcessLookupError):
             (os.killpg if whom == "group" else os.kill)(self.pid, signal.SIGKILL)
@@ -113,7 +114,7 @@ class Command(subprocess.Popen):
         return time.time() - began
 
     def ended(self, status=0):
-        """Wait for the end; it has this status, leaves no process and shows no traceback."""
+        """Wait for the end; it has this status and shows no traceback."""
         try:
             self.wait(TIME_LIMIT)
         finally:
@@ -128,24 +129,7 @@ class Command(subprocess.Popen):
         until = time.time() + seconds
         while time.time() < until and self.processes:
             time.sleep(0.05)
-        left = self.processes
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-        assert not left
-        return self
-
-
-def prepare(folder):
-    """Write the plug-in into a folder."""
-    options = folder / "plug" / "algo"
-    options.mkdir(parents=True)
-    (options / "watched.yaml").write_text("_target_: watched.Watched\nfactor: 1.0\n")
-    shutil.copy(HERE / "watched.py", folder)
-
-
-def soon():
-    """Return the seconds in which a command ends: two, or more on a machine with much to do."""
-    return 2 * max(1, os.getloadavg()[0] / os.cpu_count())
+        assert not self.processes
 
 
 def run(folder, *words, status=0, **options):
@@ -155,37 +139,40 @@ def run(folder, *words, status=0, **options):
 
 def fits(folder, since=0.0):
     """Count fits by job and user, in the order in which users were begun."""
-    return Counter((job, user) for job, user, _, began in _noted(folder) if began >= since)
+    return Counter((job, user) for job, user, _, began in _begun(folder) if began >= since)
 
 
 def finished(folder):
     """Return jobs and users that were finished a moment ago: their process went on to the next."""
-    settled = [row for row in _noted(folder) if row[3] < time.time() - 0.3]
+    settled = [row for row in _begun(folder) if row[3] < time.time() - 0.3]
     under_way = {pid: (job, user) for job, user, pid, _ in settled}
     return {(job, user) for job, user, pid, _ in settled if under_way[pid] != (job, user)}
 
 
-def last_pid(folder):
-    """Return the process that began the last fit."""
-    return _noted(folder)[-1][2]
+def _begun(folder):
+    """Return job, user, process and time of each fit that was begun."""
+    with suppress(FileNotFoundError):
+        rows = map(str.split, (folder / "fits.txt").read_text().splitlines())
+        return [(job, user, int(pid), float(began)) for job, user, pid, began in rows]
+    return []
 
 
 def numbers(folder):
     """Read all that a run has found, to the bit; times are not part of it."""
     summary = json.loads((folder / "summary.json").read_text())
-    tables = {}
+    result = {key: summary[key] for key in ("label", "metrics", "coverage", *_COUNTS)}
     for name in _TABLES:
-        if not (folder / name).exists():  # curves, of a model that has none
-            continue
-        table = pq.read_table(folder / name)
-        times = [column for column in ("seconds",) if column in table.column_names]
-        tables[name] = repr(table.drop_columns(times).to_pydict())
-    return {"summary": {key: summary[key] for key in _SUMMARY}, **tables}
+        if (folder / name).exists():  # no curves, of a model that has none
+            table = pq.read_table(folder / name)
+            names = [column for column in table.column_names if column != "seconds"]
+            result[name] = repr(table.select(names).to_pydict())
+    return result
 
 
 def jobs(folder):
     """Return the folders of finished runs in a folder, by their paths in it."""
-    return {str(file.parent.relative_to(folder)): file.parent for file in _summaries(folder)}
+    folders = [file.parent for file in sorted(folder.rglob("summary.json"))]
+    return {str(job.relative_to(folder)): job for job in folders}
 
 
 def assert_same(folder, expected):
@@ -194,8 +181,7 @@ def assert_same(folder, expected):
     assert mine.keys() == theirs.keys()
     for name, job in mine.items():
         ours, others = numbers(job), numbers(theirs[name])
-        assert ours.keys() == others.keys(), name
-        assert [part for part in ours if ours[part] != others[part]] == [], name
+        assert [part for part in {**ours, **others} if ours.get(part) != others.get(part)] == []
     left = [file.name for file in folder.rglob("*")]
     assert not [name for name in left if name in ("checkpoint", "parts") or "partial" in name]
 
@@ -212,12 +198,6 @@ def to(folder, words=()):
     """Return the words that say where results go."""
     kind = "sweep" if "-m" in words else "run"
     return (f"hydra.{kind}.dir={folder}",)
-
-
-def scored_users(folder):
-    """Return users without a missing fold, as text."""
-    table = pq.read_table(folder / "scores.parquet").to_pandas()
-    return {*table["user"][table["log_loss"].notna()].astype(str)}
 
 
 def store_of(folder):
@@ -238,15 +218,3 @@ def assert_one_run_each(uri, names):
     runs = runs_in(uri)
     assert [run.info.status for run in runs] == ["FINISHED"] * names
     assert all("log_loss" in " ".join(run.data.metrics) for run in runs)
-
-
-def _noted(folder):
-    with suppress(FileNotFoundError):
-        lines = (folder / "fits.txt").read_text().splitlines()
-        rows = [line.split() for line in lines]
-        return [(job, user, int(pid), float(began)) for job, user, pid, began in rows]
-    return []
-
-
-def _summaries(folder):
-    return sorted(folder.rglob("summary.json"))

@@ -1,122 +1,77 @@
 """Algorithms that fail, hang, die or take too much cost their own user, and are on record."""
 
+import json
 import sys
 
 import pyarrow.parquet as pq
 import pytest
-from sessions import (
-    FOLDS,
-    NO_STORE,
-    RUN,
-    USERS,
-    Command,
-    fits,
-    jobs,
-    run,
-    scored_users,
-    undisturbed,
-)
+from sessions import FOLDS, NO_STORE, PROCESSES, RUN, USERS, Command, fits, jobs, run, undisturbed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 WORDS = (*RUN, NO_STORE, "hydra.run.dir=out")
-PROCESSES = ("compute=processes", "compute.workers=2")
-# How fits fail, what is said of them, and where; what is empty says enough by its kind.
-RAISED = {
-    "fail": ("ValueError: no fit for this user", "fail"),
-    "devour": ("MemoryError", "devour"),
-    "nan": ("nan", ""),
-    "short": ("", ""),
+# What is said of each way in which fits fail; the kind of the others says enough.
+SAID = {
+    **{"fail": "ValueError: no fit for this user", "fail_once": "ValueError: no fit for this user"},
+    **{"devour": "MemoryError", "nan": "nan", "interrupt": "KeyboardInterrupt"},
+    **{"leave": "SystemExit", "close": "GeneratorExit", "end": "died", "kill": "died"},
 }
-ENDED = {"interrupt": "KeyboardInterrupt", "leave": "SystemExit", "close": "GeneratorExit"}
-DIED = ("end", "kill")
+RAISED = ("fail", "fail_once", "devour")
 
 
 def failures(folder):
     """Return the fits that failed, by user as text."""
-    rows = pq.read_table(folder / "fits.parquet").to_pylist()
     failed = {}
-    for row in rows:
+    for row in pq.read_table(folder / "fits.parquet").to_pylist():
         if row["status"] != "ok":
             failed.setdefault(str(row["user"]), []).append(row)
     return failed
 
 
-def predictions_of(folder, users):
-    table = pq.read_table(folder / "predictions.parquet").to_pandas()
+def of_users(folder, name, users):
+    table = pq.read_table(folder / f"{name}.parquet").to_pandas()
     return table[table["user"].astype(str).isin(users)].reset_index(drop=True)
 
 
 def assert_others_are_whole(folder, failed):
     """Hold a run against one in which nobody failed: all others have the same predictions."""
     everybody = {str(user) for user in range(1, USERS + 1)}
-    others = everybody - set(failed)
-    assert scored_users(folder) == others
-    expected = predictions_of(undisturbed(*RUN), others)
-    assert predictions_of(folder, others).equals(expected)
-
-
-@pytest.mark.parametrize("compute", [(), pytest.param(PROCESSES, marks=pytest.mark.slow)])
-def test_a_failed_fit_is_recorded_with_its_traceback_and_costs_its_user(tmp_path, compute):
-    ways = dict(zip("2345", RAISED, strict=True))
-    run(tmp_path, *WORDS, *compute, ways=ways, status=1)
-    failed = failures(tmp_path / "out")
-    assert_others_are_whole(tmp_path / "out", ways)
-    assert failed.keys() == ways.keys()
-    for user, way in ways.items():
-        reason, where = RAISED[way]
-        assert len(failed[user]) == FOLDS
-        for fit in failed[user]:
-            assert fit["reason"]
-            assert reason.lower() in f"{fit['reason']} {fit['traceback']}".lower()
-            assert where in (fit["traceback"] or "")
-            assert not where or "watched.py" in fit["traceback"]
-
-
-@pytest.mark.slow
-def test_one_failed_fit_leaves_the_others_of_its_user_on_record(tmp_path):
-    run(tmp_path, *WORDS, ways={"3": "fail_once"}, status=1)
-    failed = failures(tmp_path / "out")
-    assert {user: len(rows) for user, rows in failed.items()} == {"3": 1}
-    assert_others_are_whole(tmp_path / "out", failed)
-
-
-def test_a_worker_that_dies_costs_its_user(tmp_path):
-    ways = dict(zip("25", DIED, strict=True))
-    run(tmp_path, *WORDS, *PROCESSES, ways=ways, status=1)
-    failed = failures(tmp_path / "out")
-    assert failed.keys() == ways.keys()
-    assert all("died" in fit["reason"] for rows in failed.values() for fit in rows)
-    assert_others_are_whole(tmp_path / "out", ways)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("compute", [(), PROCESSES], ids=str)
-def test_a_fit_that_ends_its_process_or_says_it_is_interrupted_is_a_failed_fit(tmp_path, compute):
-    ways = dict(zip("234", ENDED, strict=True))
-    if not compute:  # there it cannot be told from Ctrl-C
-        del ways["2"]
-    run(tmp_path, *WORDS, *compute, ways=ways, status=1)
-    failed = failures(tmp_path / "out")
-    for user, way in ways.items():
-        assert all(ENDED[way] in f"{fit['reason']} {fit['traceback']}" for fit in failed[user])
-    assert_others_are_whole(tmp_path / "out", ways)
+    others, scores = everybody - {*failed}, of_users(folder, "scores", everybody)
+    assert {*scores["user"][scores["log_loss"].notna()].astype(str)} == others
+    expected = of_users(undisturbed(*RUN), "predictions", others)
+    assert of_users(folder, "predictions", others).equals(expected)
 
 
 @pytest.mark.parametrize(
-    ("compute", "way"),
+    ("compute", "ways"),
     [
-        ((), "hang"),
-        (PROCESSES, "hold"),
-        pytest.param((), "hold", marks=pytest.mark.slow),
-        pytest.param(PROCESSES, "hang", marks=pytest.mark.slow),
+        ((), {"2": "fail", "3": "devour", "4": "leave", "5": "close", "6": "fail_once"}),
+        # Ctrl-C cannot be told from that of the algorithm in the process of the command
+        (PROCESSES, {"2": "end", "3": "nan", "4": "interrupt", "5": "kill", "6": "short"}),
     ],
-    ids=str,
+    ids=["serial", "processes"],
 )
-def test_fit_timeout_ends_what_hangs_also_in_compiled_code(tmp_path, compute, way):
-    run(tmp_path, *WORDS, *compute, "fit_timeout=2", ways={"3": way}, status=1)
+def test_a_failed_fit_is_recorded_with_its_traceback_and_costs_its_user(tmp_path, compute, ways):
+    run(tmp_path, *WORDS, *compute, ways=ways, status=1)
     failed = failures(tmp_path / "out")
-    assert failed.keys() == {"3"}
-    assert all(fit["reason"] for fit in failed["3"])
+    assert failed.keys() == ways.keys()
+    for user, way in ways.items():
+        # the whole user goes with the process, or what ends it
+        is_whole = way in ("end", "kill", "leave", "close", "interrupt", "fail_once")
+        assert len(failed[user]) == (1 if is_whole else FOLDS)
+        for fit in failed[user]:
+            assert fit["reason"]
+            assert SAID.get(way, "").lower() in f"{fit['reason']} {fit['traceback']}".lower()
+            assert way not in RAISED or "watched.py" in fit["traceback"]
+    assert_others_are_whole(tmp_path / "out", ways)
+
+
+@pytest.mark.parametrize("compute", [(), PROCESSES], ids=["serial", "processes"])
+def test_fit_timeout_ends_what_hangs_also_in_compiled_code(tmp_path, compute):
+    ways = {"3": "hang", "5": "hold"}
+    run(tmp_path, *WORDS, *compute, "fit_timeout=2", ways=ways, status=1)
+    failed = failures(tmp_path / "out")
+    assert failed.keys() == ways.keys()
+    assert all(fit["reason"] for rows in failed.values() for fit in rows)
     assert_others_are_whole(tmp_path / "out", failed)
 
 
@@ -132,11 +87,15 @@ def test_a_run_whose_first_users_fail_alike_stops(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["end", "hold", "leave"])
-def test_jobs_beside_one_that_fails_are_whole(tmp_path, way):
+def test_jobs_beside_one_that_fails_are_whole_and_the_status_is_1(tmp_path):
     words = (*RUN, *PROCESSES, "fit_timeout=3", NO_STORE, "-m", "algo=avg,watched,constant")
-    run(tmp_path, *words, "hydra.sweep.dir=out", ways={"3": way}, status=1)
+    ways = {"2": "fail", "3": "end", "4": "hold", "5": "leave"}
+    ended = run(tmp_path, *words, "hydra.sweep.dir=out", ways=ways, status=1)
+    assert "no fit for this user" in ended.text
     whole = {name.partition("_")[2]: folder for name, folder in jobs(tmp_path / "out").items()}
-    assert scored_users(whole["avg"]) == scored_users(whole["constant"])
-    assert len(scored_users(whole["avg"])) == USERS
-    assert_others_are_whole(whole["watched"], "3")
+    told = {name: json.loads((job / "job.json").read_text()) for name, job in whole.items()}
+    status = {name: each["status"] for name, each in told.items()}
+    assert status == {"avg": "ok", "watched": "failed", "constant": "ok"}
+    for name in ("avg", "constant"):
+        assert json.loads((whole[name] / "summary.json").read_text())["users"] == USERS
+    assert_others_are_whole(whole["watched"], ways)

@@ -27,12 +27,6 @@ SWEEP = (*RUN, NO_STORE, "-m", "algo.factor=1,0.9", "hydra.sweep.dir=out")
 FEW = 6  # lines, with those that say what the command is
 
 
-def contents(folder):
-    """Read all files but those that say when something was."""
-    files = [file for file in folder.rglob("*") if file.is_file()]
-    return {str(file): file.read_bytes() for file in files if file.suffix in (".parquet", ".json")}
-
-
 def assert_refused(command, *parts):
     """Hold a command that does nothing but say why, in a line or a few."""
     command.wait()
@@ -45,40 +39,36 @@ def assert_refused(command, *parts):
 @pytest.mark.parametrize(
     "words", [WORDS, pytest.param(SWEEP, marks=pytest.mark.slow)], ids=["run", "sweep"]
 )
-def test_a_second_command_is_refused_and_the_first_is_undisturbed(tmp_path, words):
+def test_a_second_command_is_refused_and_one_after_the_end_fits_nothing(tmp_path, words):
     first = Command(tmp_path, *words, ways={"3": "wait"}).until_fitted(2)
-    for second in (words, (*words, "seed=7")):
-        assert_refused(Command(tmp_path, *second), "out")
-    assert first.poll() is None
+    assert_refused(Command(tmp_path, *words), "out")
+    assert_refused(Command(tmp_path, *words, "seed=7"), "out")
+    if words is SWEEP:
+        (job,) = [place for place in (tmp_path / "out").iterdir() if place.name.startswith("0_")]
+        assert_refused(Command(tmp_path, *RUN, NO_STORE, *to(f"out/{job.name}")), job.name)
     (tmp_path / "go").touch()
     first.ended()
     assert set(fits(tmp_path).values()) == {5}
-    reference = [word for word in words if word not in (NO_STORE, words[-1])]
-    assert_same(tmp_path / "out", undisturbed(*reference))
-
-
-@pytest.mark.slow
-def test_a_run_in_the_folder_of_a_sweeps_job_is_refused(tmp_path):
-    first = Command(tmp_path, *SWEEP, ways={"3": "wait"}).until_fitted(2)
-    (job,) = [place for place in (tmp_path / "out").iterdir() if place.name.startswith("0_")]
-    assert_refused(Command(tmp_path, *RUN, NO_STORE, *to(f"out/{job.name}")), job.name)
-    (tmp_path / "go").touch()
-    first.ended()
+    expected = undisturbed(*(word for word in words if word not in (NO_STORE, words[-1])))
+    assert_same(tmp_path / "out", expected)
+    before = {file: file.read_bytes() for file in (tmp_path / "out").rglob("summary.json")}
+    again = run(tmp_path, *words)
+    assert not fits(tmp_path, again.began)
+    assert before == {file: file.read_bytes() for file in (tmp_path / "out").rglob("summary.json")}
 
 
 @pytest.mark.slow
 def test_shards_at_once_and_the_command_that_adds_them_up_are_one_run(tmp_path):
     shards = [Command(tmp_path, *WORDS, f"shard={n}/2", ways={"all": "wait"}) for n in (1, 2)]
     shards[0].until(lambda: len(fits(tmp_path)) == 2)  # a user of each
-    refused = Command(tmp_path, *WORDS)
-    refused.wait()
-    assert refused.returncode != 0, refused.text
-    assert_refused(Command(tmp_path, *WORDS, "shard=1/2"))
+    for second in ((), ("shard=1/2",)):
+        assert_refused(Command(tmp_path, *WORDS, *second))
     assert [shard.poll() for shard in shards] == [None, None]
     (tmp_path / "go").touch()
     for shard in shards:
         shard.ended()
     assert not (tmp_path / "out" / "summary.json").exists()
+    assert_refused(Command(tmp_path, *WORDS, "shard=2/2", "seed=7"), "seed")
     added = Command(tmp_path, *WORDS).ended()
     assert not fits(tmp_path, added.began)
     assert_same(tmp_path / "out", undisturbed(*RUN))
@@ -93,25 +83,6 @@ def test_users_of_a_shard_that_was_not_run_are_evaluated_and_counted_first(tmp_p
     assert f"{users} of {USERS}" in added.text
     assert 2 <= users <= 4
     assert_same(tmp_path / "out", undisturbed(*RUN))
-
-
-@pytest.mark.slow
-def test_a_shard_of_other_settings_is_refused(tmp_path):
-    run(tmp_path, *WORDS, "shard=1/2")
-    before = contents(tmp_path / "out")
-    assert_refused(Command(tmp_path, *WORDS, "shard=2/2", "seed=7"))
-    assert contents(tmp_path / "out") == before
-
-
-@pytest.mark.parametrize(
-    "words", [WORDS, pytest.param(SWEEP, marks=pytest.mark.slow)], ids=["run", "sweep"]
-)
-def test_the_command_of_a_finished_run_fits_nothing_and_keeps_its_results(tmp_path, words):
-    run(tmp_path, *words)
-    before = {file: file.read_bytes() for file in (tmp_path / "out").rglob("summary.json")}
-    again = run(tmp_path, *words)
-    assert not fits(tmp_path, again.began)
-    assert before == {file: file.read_bytes() for file in (tmp_path / "out").rglob("summary.json")}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +108,7 @@ def test_a_setting_or_code_that_changed_is_evaluated_again(tmp_path, changed, ki
     assert_same(tmp_path / "out", undisturbed(*RUN, *changed))
 
 
-def logs(folder, changed=None):
+def write_log(folder, changed=None):
     """Write a table of six users, one of whom has forgotten more."""
     lines = ["user,card,rating,time"]
     for user in range(1, 7):
@@ -149,37 +120,32 @@ def logs(folder, changed=None):
     (folder / "log.csv").write_text("\n".join(lines) + "\n")
 
 
-LOG = (*PLUG, *SMALL, "data=csv", "data.path=log.csv", "data.columns.user=user")
-
-
 def test_a_log_that_changed_is_evaluated_again(tmp_path):
-    words = (*LOG, NO_STORE, "hydra.run.dir=out")
-    logs(tmp_path)
+    log = ("data=csv", "data.path=log.csv", "data.columns.user=user")
+    words = (*PLUG, *SMALL, *log, NO_STORE, "hydra.run.dir=out")
+    write_log(tmp_path)
     first = Command(tmp_path, *words, seconds=0.1).until_fitted(4)
     time.sleep(0.35)
     done = {user for _, user in finished(tmp_path)}
     first.kill()
-    logs(tmp_path, changed=2)
+    write_log(tmp_path, changed=2)
     again = run(tmp_path, *words)
-    fitted = {user for _, user in fits(tmp_path, again.began)}
-    assert done & fitted == {"2"}
-    logs(tmp_path, changed=3)  # of a finished run
+    assert done & {user for _, user in fits(tmp_path, again.began)} == {"2"}
+    write_log(tmp_path, changed=3)  # of a finished run
     last = run(tmp_path, *words)
     assert len(fits(tmp_path, last.began)) == USERS
 
 
-def test_only_the_checkpoint_has_pickles(tmp_path):
-    def kinds(*, outside):
-        files = [file.relative_to(out) for file in out.rglob("*") if file.is_file()]
-        kept = [file for file in files if not outside or file.parts[0] != "checkpoint"]
-        return {file.suffix or file.name for file in kept}
-
+def test_only_the_checkpoint_has_pickles_and_it_is_gone_at_the_end(tmp_path):
     Command(tmp_path, *WORDS, seconds=0.1).until_fitted(4).kill()
-    out = tmp_path / "out"
-    assert ".pkl" in kinds(outside=False)
-    assert kinds(outside=True) <= {".json", ".parquet", ".yaml", ".lock", ".log"}
+    files = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    inside = {file for file in files if "checkpoint" in file.parts}
+    assert ".pkl" in {file.suffix for file in inside}
     run(tmp_path, *WORDS)
-    assert kinds(outside=False) <= {".json", ".parquet", ".yaml", ".lock", ".log"}
+    left = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    kinds = {file.suffix or file.name for file in {*files, *left} - inside}
+    assert kinds <= {".json", ".parquet", ".yaml", ".lock", ".log"}
+    assert not inside & {*left}
 
 
 @pytest.mark.slow
@@ -220,15 +186,13 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_line(tmp_path):
     ("kind", "size"),
     [
         ("run", 100),
+        pytest.param("sweep", 200, marks=pytest.mark.slow),
         *(pytest.param("run", size, marks=pytest.mark.nightly) for size in (20, 60, 130)),
-        *(pytest.param("sweep", size, marks=pytest.mark.slow) for size in (200,)),
     ],
 )
 def test_a_full_disk_costs_nothing_that_was_done(tmp_path, kind, size):
     words = RUN if kind == "run" else (*RUN, "-m", "algo.factor=1,0.9")
     wrap = in_memory(f"size={size}k", "mount -o remount,size=50m place")
-    command = Command(tmp_path, *words, NO_STORE, *to("place/out", words), wrap=wrap)
-    command.ended()
-    first, second = statuses(command)
-    assert (first, second) == (1, 0)
+    command = Command(tmp_path, *words, NO_STORE, *to("place/out", words), wrap=wrap).ended()
+    assert statuses(command) == [1, 0]
     assert_same(tmp_path / "kept" / "out", undisturbed(*words))

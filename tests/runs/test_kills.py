@@ -1,5 +1,6 @@
 """Runs, sweeps and searches that are killed or stopped, and go on when the command is repeated."""
 
+import signal
 import sys
 import time
 from random import Random
@@ -7,6 +8,7 @@ from random import Random
 import pytest
 from sessions import (
     NO_STORE,
+    PROCESSES,
     RUN,
     USERS,
     Command,
@@ -14,6 +16,7 @@ from sessions import (
     assert_same,
     finished,
     fits,
+    jobs,
     run,
     store_of,
     to,
@@ -21,51 +24,18 @@ from sessions import (
 )
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-PROCESSES = ("compute=processes", "compute.workers=2")
+JOBS = ("-m", "algo.factor=1,0.9")
+SEARCH = ("-m", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=3", "protocol=validation")
 WORDS = {
     "serial": RUN,
     "processes": (*RUN, *PROCESSES),
-    "sweep": (*RUN, "-m", "algo.factor=1,0.9"),
-    "sweep in processes": (*RUN, *PROCESSES, "-m", "algo.factor=1,0.9"),
-    "joblib": (
-        *(*RUN, "-m", "algo.factor=1,0.9"),
-        *("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),
-    ),
-    "search": (
-        *(*RUN, "-m", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=3", "protocol=validation"),
-        "algo.factor=interval(0.8,1)",
-    ),
+    "sweep": (*RUN, *JOBS),
+    "sweep in processes": (*RUN, *PROCESSES, *JOBS),
+    "joblib": (*RUN, *JOBS, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),
+    "search": (*RUN, *SEARCH, "algo.factor=interval(0.8,1)"),
     "ray": (*RUN, "compute=ray"),
 }
-SLOW = {"seconds": 0.06}
-
-
-def kill_and_repeat(folder, words, whom, moment, *, tracked=False):
-    """Kill a command at a moment, repeat it, and hold it against an undisturbed one."""
-    words = (*words, *to("out", words))
-    expected = undisturbed(*words[:-1])
-    tracking = () if tracked else (NO_STORE,)
-    first = Command(folder, *words, *tracking, **SLOW)
-    moment(first)
-    done, before = finished(folder), fits(folder)
-    first.kill(whom)
-    if whom == "worker":  # the command itself goes on
-        first.ended()
-        after = fits(folder)
-        assert [user for user in done if after[user] > before[user]] == []
-    else:
-        killed = time.time()
-        if whom == "parent":
-            first.gone()
-        run(folder, *words, *tracking)
-        assert not done & fits(folder, killed).keys()
-    assert_same(folder / "out", expected)
-    if tracked:
-        assert_one_run_each(store_of(folder), len(list((folder / "out").rglob("summary.json"))))
-
-
-QUICK = [("serial", "group", 3)]
-SLOW_CASES = [
+SLOW = [
     *(("processes", "parent", 2), ("processes", "worker", 3)),
     *(("sweep", "group", USERS + 2), ("search", "parent", 2 * USERS + 2)),
 ]
@@ -80,33 +50,51 @@ LONG = [
 @pytest.mark.parametrize(
     ("kind", "whom", "users"),
     [
-        *QUICK,
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW_CASES),
+        ("serial", "group", 3),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW),
         *(pytest.param(*case, marks=pytest.mark.nightly) for case in LONG),
     ],
 )
 def test_a_command_that_is_killed_goes_on_with_the_users_that_are_left(tmp_path, kind, whom, users):
-    def moment(command):
-        command.until_fitted(users)
-        time.sleep(0.1)
+    words = (*WORDS[kind], NO_STORE, *to("out", WORDS[kind]))
+    first = Command(tmp_path, *words, seconds=0.06).until_fitted(users)
+    time.sleep(0.1)
+    done, before = finished(tmp_path), fits(tmp_path)
+    first.kill(whom)
+    if whom == "worker":  # the command itself goes on
+        first.ended()
+        after = fits(tmp_path)
+        assert [user for user in done if after[user] > before[user]] == []
+    else:
+        killed = time.time()
+        if whom == "parent":
+            first.gone()
+        run(tmp_path, *words)
+        assert not done & fits(tmp_path, killed).keys()
+    assert_same(tmp_path / "out", undisturbed(*WORDS[kind]))
 
-    kill_and_repeat(tmp_path, WORDS[kind], whom, moment)
+
+def end_and_repeat(random, folder, longest=15):
+    """Kill or stop a command at up to three moments, and hold what comes of it at last."""
+    plain = WORDS[random.choice([kind for kind in WORDS if kind != "ray"])]
+    words = (*plain, *to("out", plain), *random.choice(((), (NO_STORE,))))
+    for _ in range(random.randint(1, 3)):
+        command = Command(folder, *words, seconds=random.choice((0, 0.1)))
+        until = time.time() + random.uniform(0, longest)
+        while command.poll() is None and time.time() < until:
+            time.sleep(0.01)
+        if random.random() < 0.5:
+            command.kill(random.choice(("group", "parent")))
+        elif command.poll() is None:
+            command.stop(random.choice((signal.SIGINT, signal.SIGTERM)))
+        command.gone()
+    run(folder, *words)
+    assert_same(folder / "out", undisturbed(*plain))
+    if NO_STORE not in words:
+        assert_one_run_each(store_of(folder), len(jobs(folder / "out")))
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("number", range(20))
 def test_a_kill_at_any_moment_loses_nothing(tmp_path, number):
-    random = Random(number)
-    kinds = ("serial", "processes", "sweep", "sweep in processes", "joblib", "search")
-    kind = kinds[number % len(kinds)]
-    words = WORDS[kind]
-    other = tmp_path / "undisturbed"
-    other.mkdir()
-    whole = run(other, *words, *to("out", words), **SLOW)  # how long it takes here
-    seconds = random.uniform(0.2, 1) * (time.time() - whole.began)
-
-    def moment(command):
-        while command.poll() is None and time.time() - command.began < seconds:
-            time.sleep(0.01)
-
-    kill_and_repeat(tmp_path, words, random.choice(("group", "parent")), moment, tracked=True)
+    end_and_repeat(Random(number), tmp_path)

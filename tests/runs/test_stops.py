@@ -4,11 +4,14 @@ import signal
 import sqlite3
 import sys
 from contextlib import closing
+from os import cpu_count, getloadavg
+from pathlib import Path
 
 import pytest
 from sessions import (
     NO_STORE,
     PLUG,
+    PROCESSES,
     RUN,
     SMALL,
     USERS,
@@ -17,20 +20,19 @@ from sessions import (
     assert_same,
     fits,
     run,
-    soon,
     store_of,
     undisturbed,
 )
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
-PROCESSES = ("compute=processes", "compute.workers=2")
-SWEEP = ("-m", "algo.factor=1,0.9,0.8")
+each_signal = pytest.mark.parametrize("number", STATUS)
 
 
 def assert_stopped(command, number):
     """Stop a command; it ends soon with the status that shells expect, and says it in lines."""
-    assert command.stop(number) < soon()
+    soon = 2 * max(1, getloadavg()[0] / cpu_count())
+    assert command.stop(number) < soon
     command.ended(STATUS[number]).gone()
 
 
@@ -40,8 +42,6 @@ def assert_stopped(command, number):
         ((), "hang", signal.SIGINT),
         (PROCESSES, "hold", signal.SIGTERM),
         pytest.param((), "hang", signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(PROCESSES, "hang", signal.SIGINT, marks=pytest.mark.slow),
-        pytest.param(PROCESSES, "hang", signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param(PROCESSES, "hold", signal.SIGINT, marks=pytest.mark.slow),
     ],
     ids=str,
@@ -54,13 +54,13 @@ def test_a_command_that_is_stopped_in_a_fit_ends_and_goes_on_when_it_is_repeated
     assert_stopped(stopped, number)
     again = run(tmp_path, *words)
     assert len(fits(tmp_path, again.began)) < USERS
-    assert_same(tmp_path / "out", undisturbed(*words[:-2]))
+    assert_same(tmp_path / "out", undisturbed(*RUN))
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("number", STATUS)
+@each_signal
 def test_a_sweep_that_is_stopped_has_one_run_per_job_in_the_end(tmp_path, number):
-    words = (*RUN, *SWEEP, "hydra.sweep.dir=out")
+    words = (*RUN, "-m", "algo.factor=1,0.9,0.8", "hydra.sweep.dir=out")
     stopped = Command(tmp_path, *words, seconds=0.05).until_fitted(USERS + 2)
     assert_stopped(stopped, number)
     assert "the same command with hydra.sweep.dir=out goes on" in stopped.text
@@ -70,7 +70,7 @@ def test_a_sweep_that_is_stopped_has_one_run_per_job_in_the_end(tmp_path, number
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("number", STATUS)
+@each_signal
 def test_a_command_that_is_stopped_while_it_logs_ends_and_logs_when_it_is_repeated(
     tmp_path, number
 ):
@@ -87,20 +87,15 @@ def test_a_command_that_is_stopped_while_it_logs_ends_and_logs_when_it_is_repeat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", STATUS)
+@each_signal
 def test_a_query_is_stopped(tmp_path, number):
     endless = "with recursive n(x) as (select 1 union all select x + 1 from n) select x as card, "
     query = f"data.query='{endless} 3 as rating, x as time from n where x < 0'"
     with closing(sqlite3.connect(tmp_path / "log.db")) as log:
         log.execute("create table revlog (id integer)")
     words = (*PLUG, *SMALL, "data=sql", query, "data.path=log.db", NO_STORE, "hydra.run.dir=out")
-    command = Command(tmp_path, *words)
-    cpu = 8  # seconds, of which the imports take three
-    command.until(lambda: _cpu_seconds(command.pid) > cpu)
+    command = Command(tmp_path, *words).until((tmp_path / "out" / "job.json").exists)
+    cpu = Path(f"/proc/{command.pid}/stat")
+    begun = int(cpu.read_text().split()[13])  # hundredths of a second of its own
+    command.until(lambda: int(cpu.read_text().split()[13]) > begun + 200)
     assert_stopped(command, number)
-
-
-def _cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100

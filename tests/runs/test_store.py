@@ -29,25 +29,37 @@ A_WHOLE_STORE = 800_000  # bytes of mlflow.db when all its tables are there
 A_PAGE = 30  # lines at most, what a run says of its results among them
 
 
+def at_once(folder, many, **store):
+    """Run many commands at once to their end."""
+    own = [(f"seed={n}", f"hydra.run.dir=out{n}") for n in range(many)]
+    for command in [Command(folder, *ONE_USER, *each, **store) for each in own]:
+        command.ended()
+
+
 @pytest.mark.parametrize(
     "many", [pytest.param(6, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.nightly)]
 )
 def test_many_commands_may_be_the_first_to_use_a_store(tmp_path, many):
-    seeds = [(f"seed={n}", f"hydra.run.dir=out{n}") for n in range(many)]
-    commands = [Command(tmp_path, *ONE_USER, *own) for own in seeds]
-    for command in commands:
-        command.ended()
+    at_once(tmp_path, many)
     assert_one_run_each(store_of(tmp_path), many)
 
 
-SHARES = [0.0, 0.02, 0.5, 0.9, 1.0]
+@pytest.mark.nightly
+def test_commands_use_a_store_in_postgresql_at_once(tmp_path):
+    with postgresql_server() as uri:
+        store = {"MLFLOW_TRACKING_URI": uri}
+        at_once(tmp_path, 4, **store)
+        words = (*RUN, "hydra.run.dir=out")
+        Command(tmp_path, *words, seconds=0.1, **store).until_fitted(3).kill()
+        run(tmp_path, *words, **store)
+        assert_one_run_each(uri, 5)
 
 
 @pytest.mark.parametrize(
     "share",
     [
         pytest.param(0.3, marks=pytest.mark.slow),
-        *(pytest.param(share, marks=pytest.mark.nightly) for share in SHARES),
+        *(pytest.param(share, marks=pytest.mark.nightly) for share in (0.0, 0.02, 0.5, 0.9, 1.0)),
     ],
 )
 def test_a_command_may_be_killed_while_it_creates_the_store(tmp_path, share):
@@ -116,8 +128,7 @@ def test_results_are_on_the_disk_when_the_server_is_away_and_are_sent_later(tmp_
     address, words = f"http://127.0.0.1:{port}", (*RUN, *sweep)
     options = {"seconds": 0.1, "MLFLOW_TRACKING_URI": address}
     if kind == "down":
-        command = Command(tmp_path, *words, *to("out", words), **options)
-        command.ended(1)
+        command = run(tmp_path, *words, *to("out", words), status=1, **options)
     else:
         with served(tmp_path, port) as server:
             command = Command(tmp_path, *words, *to("out", words), **options).until_fitted(3)
@@ -130,16 +141,3 @@ def test_results_are_on_the_disk_when_the_server_is_away_and_are_sent_later(tmp_
         again = run(tmp_path, *words, *to("out", words), **options)
         assert_one_run_each(address, 1 + len(sweep) // 2)
     assert not fits(tmp_path, again.began)
-
-
-@pytest.mark.nightly
-def test_commands_use_a_store_in_postgresql_at_once(tmp_path):
-    with postgresql_server() as uri:
-        store = {"MLFLOW_TRACKING_URI": uri}
-        own = [(f"seed={n}", f"hydra.run.dir=out{n}") for n in range(4)]
-        for command in [Command(tmp_path, *ONE_USER, *each, **store) for each in own]:
-            command.ended()
-        words = (*RUN, "hydra.run.dir=out")
-        Command(tmp_path, *words, seconds=0.1, **store).until_fitted(3).kill()
-        run(tmp_path, *words, **store)
-        assert_one_run_each(uri, 5)

@@ -1,4 +1,4 @@
-"""Jobs of a sweep are runs of their own: tags, times, ends, memory, names."""
+"""Jobs of a sweep are runs of their own: tags, state and memory."""
 
 import sys
 import time
@@ -11,40 +11,32 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
     pytest.mark.slow,
 ]
-AVG = ("algo=avg", *DATA, *SMALL)
 # What is of one run alone: its place, its times.
 OWN = ("mlflow.", "output", "pid", "sweep", "job", "view")
 
 
-def test_each_job_has_the_tags_of_its_own_run(tmp_path):
-    run(tmp_path, *AVG, "-m", "protocol.user_folds=null,2", "hydra.sweep.dir=out")
-    of_jobs = [dict(each.data.tags) for each in runs_in(store_of(tmp_path))]
-    (tmp_path / "alone").mkdir()
-    run(tmp_path / "alone", *AVG, "hydra.run.dir=out")
-    run(tmp_path / "alone", *AVG, "protocol.user_folds=2", "hydra.run.dir=other")
-    alone = [dict(each.data.tags) for each in runs_in(store_of(tmp_path / "alone"))]
-    keys = [{key for key in tags if not key.startswith(OWN)} for tags in (*of_jobs, *alone)]
-    assert keys == [keys[0]] * 4
-    same = [key for key in keys[0] if "protocol" in key or "hash" in key]
-    assert same
-    for key in same:
-        assert [tags[key] for tags in of_jobs] == [tags[key] for tags in alone], key
-
-
-def test_jobs_share_no_state(tmp_path):
+def test_each_job_has_the_tags_of_its_own_run_and_no_state_of_another(tmp_path):
     """What a model learned in one job helps no other."""
-    words = (*RUN, NO_STORE, "-m", "algo.factor=1,0.9", "hydra.sweep.dir=out")
-    run(tmp_path, *words, ways={"all": "remember"})
+    remember = {"ways": {"all": "remember"}}
+    run(tmp_path, *RUN, "-m", "algo.factor=1,0.9", "hydra.sweep.dir=out", **remember)
+    one, other = (dict(each.data.tags) for each in runs_in(store_of(tmp_path)))
     alone = tmp_path / "alone"
     alone.mkdir()
-    run(alone, *RUN, NO_STORE, "algo.factor=0.9", "hydra.run.dir=out", ways={"all": "remember"})
+    run(alone, *RUN, "algo.factor=0.9", "hydra.run.dir=out", **remember)
     assert numbers(jobs(tmp_path / "out")["1_watched"]) == numbers(alone / "out")
+    (single,) = (dict(each.data.tags) for each in runs_in(store_of(alone)))
+    assert {key for key in single if not key.startswith(OWN)} <= other.keys()
+    of_settings = [key for key in single if "protocol" in key or "hash" in key]
+    of_jobs = sorted((tags["config_hash"], tags["code_hash"]) for tags in (one, other))
+    assert of_settings
+    assert (single["config_hash"], single["code_hash"]) in of_jobs
+    assert of_jobs[0][0] != of_jobs[1][0]
 
 
 @pytest.mark.nightly
 def test_a_sweep_of_many_jobs_takes_no_more_memory_than_one_of_few(tmp_path):
-    small = [word for word in AVG if not word.startswith("data.")]
-    words = (*small, "data.users=150", "data.size_scale=0.1", NO_STORE, "-m")
+    data = (DATA[0], "data.users=150", "data.size_scale=0.1")
+    words = ("algo=avg", *data, *SMALL, NO_STORE, "-m")
     few, many = (
         peak(Command(tmp_path, *words, f"seed=range({jobs})", f"hydra.sweep.dir=out{jobs}"))
         for jobs in (2, 6)

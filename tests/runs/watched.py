@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import signal
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -21,8 +22,8 @@ A_LONG_TIME = 120
 _fits, _remembered = Counter(), []
 
 
-def fail():
-    raise ValueError("no fit for this user")
+def fail(error=ValueError):
+    raise error("no fit for this user")
 
 
 def fail_once():
@@ -30,39 +31,10 @@ def fail_once():
         fail()
 
 
-def interrupt():
-    raise KeyboardInterrupt
-
-
-def leave():
-    raise SystemExit(3)
-
-
-def close():
-    raise GeneratorExit
-
-
 def wait():
     """Wait for a file."""
     while not os.path.exists("go"):  # noqa: PTH110
         time.sleep(0.02)
-
-
-def hang():
-    time.sleep(A_LONG_TIME)
-
-
-def hold():
-    """Hang in compiled code that does not release the interpreter."""
-    ctypes.PyDLL(None).sleep(A_LONG_TIME)
-
-
-def end():
-    os._exit(7)
-
-
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def devour():
@@ -76,6 +48,19 @@ def devour():
         assert not taken
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+WAYS = {
+    **{"fail": fail, "fail_once": fail_once, "wait": wait, "devour": devour},
+    "interrupt": lambda: fail(KeyboardInterrupt),
+    "leave": lambda: sys.exit(3),
+    "close": lambda: fail(GeneratorExit),
+    "hang": lambda: time.sleep(A_LONG_TIME),
+    # in compiled code that does not release the interpreter
+    "hold": lambda: ctypes.PyDLL(None).sleep(A_LONG_TIME),
+    "end": lambda: os._exit(7),
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+}
 
 
 class Share:
@@ -106,8 +91,7 @@ class Watched(Algorithm):
         time.sleep(float(os.environ.get("SECONDS", "0")))
         ways = json.loads(os.environ.get("WAYS", "{}"))
         way = ways.get(user, ways.get("all", ""))
-        if way not in ("", "short", "nan", "remember"):
-            globals()[way]()
+        WAYS.get(way, int)()
         _remembered.append(user)
         recalled = np.asarray(reviews.rating)[rows] > 1
         rows_before = len(rows) + (len(_remembered) if way == "remember" else 0)
