@@ -12,7 +12,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from srs_eval.comparison.compare import compare as compared
-from srs_eval.comparison.inputs import read_runs
+from srs_eval.comparison.entry import read_runs
 from srs_eval.errors import ConfigError
 from srs_eval.inputs import AlgorithmLike, DataLike, setup_of
 from srs_eval.metrics.panel import Panel

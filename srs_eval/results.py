@@ -11,7 +11,8 @@ from weakref import finalize
 
 import pandas as pd
 
-from srs_eval.comparison import answer, files
+from srs_eval.comparison.answer import terminal
+from srs_eval.comparison.report import write_files
 from srs_eval.comparison.standings import Standings
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
@@ -200,8 +201,8 @@ class Comparison:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the files and the report of ``python -m srs_eval.compare``, and return them."""
-        return files.write_files(self.standings, Path(folder).expanduser())
+        return write_files(self.standings, Path(folder).expanduser())
 
     def __repr__(self) -> str:
         """Return what ``python -m srs_eval.compare`` prints."""
-        return answer.terminal(self.standings)
+        return terminal(self.standings)

@@ -5,11 +5,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from invented import Logs
 from tqdm import tqdm
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.comparison.entry import Entry
+from srs_eval.comparison.entry import DIGEST, SIZE, Entry, index_of
 from srs_eval.comparison.words import one_line
 from srs_eval.evaluation.scoring import score_user
 from srs_eval.metrics.bootstrap import user_sums
@@ -77,11 +78,5 @@ def assert_same(found, expected):
 
 def entry_with(name, reviews, scores, **facts):
     """Return what is compared: scores by metric of users, each with a number of reviews."""
-    return Entry(
-        name=one_line(name),
-        place=Path("nowhere"),
-        rows=dict.fromkeys(reviews, "rows"),
-        reviews=dict(reviews),
-        scores={metric: np.asarray(column, np.float64) for metric, column in scores.items()},
-        facts=Summary(name, **facts),
-    )
+    table = pd.DataFrame({SIZE: [*reviews.values()], DIGEST: "rows"} | scores, index_of(reviews))
+    return Entry(one_line(name), Path("nowhere"), table, Summary(name, **facts))

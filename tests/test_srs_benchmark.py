@@ -14,9 +14,8 @@ from commands import QUIET, SMALL
 from commands import run_here as run_command
 
 from srs_eval.algorithms.algorithm import Part
-from srs_eval.comparison.entry import read_entry
+from srs_eval.comparison.entry import METRICS, read_entry, read_published
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.published import METRICS, read_published
 from srs_eval.comparison.standings import Standings
 from srs_eval.evaluation.fits import Fit
 from srs_eval.exports.predicted import scored_lines
@@ -56,13 +55,16 @@ def test_runs_are_written_as_results_and_read_back_to_the_digit(runs, tmp_path, 
             read_entry(runs / str(number)),
             read_published(Path(f"result/{name}.jsonl")),
         )
-        assert (theirs.reviews, theirs.when) == (ours.reviews, ours.when)
-        scores = dict(ours.scores) | {"rmse": np.sqrt(ours.scores["brier"])}
-        assert [*theirs.scores] == [*METRICS.values()]
-        for metric, column in theirs.scores.items():
+        assert theirs.scores.reviews.to_dict() == ours.scores.reviews.to_dict()
+        assert theirs.facts.when == ours.facts.when
+        scores = ours.scores.assign(rmse=np.sqrt(ours.scores["brier"]))
+        assert theirs.metrics == [*METRICS.values()]
+        for metric in theirs.metrics:
             # where nothing is predicted at 0.9 or above: 0 there, undefined here
             expected = np.nan_to_num(scores[metric]) if "at_0_9" in metric else scores[metric]
-            np.testing.assert_array_equal(column, [round(value, 6) for value in expected])
+            np.testing.assert_array_equal(
+                theirs.scores[metric], [round(value, 6) for value in expected]
+            )
     row = json.loads(Path("result", f"{names[0]}.jsonl").read_text().splitlines()[1])
     fits = [fit for fit in Run.read(runs / "0").fits() if fit.user == row["user"]]
     assert row["parameters"] == {"0": [round(number, 6) for number in fits[-1].parameters]}
@@ -142,7 +144,8 @@ def test_scored_predictions_are_those_of_the_model_that_the_file_is_called_after
     file = tmp_path / "MOVING-AVG-short-secs.jsonl"
     file.write_text('{"user": "ann", "p": [0.5], "y": [1]}')
     run = scored_lines(file, Panel([log_loss]))
-    assert (run.name, run.when, run.reviews) == (file.stem, "at_review", {"ann": 1})
+    assert (run.name, run.facts.when) == (file.stem, "at_review")
+    assert run.scores.reviews.to_dict() == {"ann": 1}
 
 
 def test_predictions_that_cannot_be_scored_are_told_by_line(tmp_path, capsys):

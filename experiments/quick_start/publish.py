@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from srs_eval.comparison.answer import terminal
+from srs_eval.comparison.compare import compare_group, grouped
 from srs_eval.comparison.entry import read_entry
-from srs_eval.comparison.sweep import compare_group, grouped
 from srs_eval.runs.folder import runs_below
 
 ROOT = Path(__file__).resolve().parents[2]

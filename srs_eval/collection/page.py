@@ -14,10 +14,8 @@ from srs_eval.collection.intervals import Next, in_days
 from srs_eval.collection.left_out import funnel, remarks
 from srs_eval.collection.truth import Share, groups, shares
 from srs_eval.collection.words import Change
-from srs_eval.comparison.page import render
+from srs_eval.comparison.page import Part, Table, render
 from srs_eval.comparison.pictures import BLUE, GREY, INK, LINE, MUTED, curves, name_drawn, svg
-from srs_eval.comparison.report import Part
-from srs_eval.comparison.table import Table
 from srs_eval.comparison.words import counted, percent
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.tally import Tally

@@ -1,4 +1,4 @@
-"""Standings in words: the answer, one table, and what must be known to read it."""
+"""Standings in words: the answer, one table, and what a reader has to know beside the numbers."""
 
 from __future__ import annotations
 
@@ -7,80 +7,78 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 
 from srs_eval.algorithms.algorithm import IN_WORDS, UNKNOWN
-from srs_eval.comparison.entry import MARK, Entry
+from srs_eval.comparison.entry import MARK, SIZE, Entry, index_of
 from srs_eval.comparison.leaderboard import NOISE
-from srs_eval.comparison.remarks import warnings
-from srs_eval.comparison.standings import AVERAGES, Standings
-from srs_eval.comparison.table import Table
-from srs_eval.comparison.words import counted, interval, listed, number, one_line, shortened, signed
+from srs_eval.comparison.page import Table
+from srs_eval.comparison.standings import Standings, mean_of
+from srs_eval.comparison.words import counted, interval, listed, number, one_line, shortened
+from srs_eval.data.reviews import User
 from srs_eval.metrics.means import ENOUGH_USERS
+from srs_eval.metrics.tally import CLIP
 from srs_eval.metrics.threshold import bias_threshold, nearby
-from srs_eval.runs.summary import FEWEST_OF_A_KIND, FEWEST_REVIEWS, LOUD, TRAITS
+from srs_eval.runs.summary import FEWEST_OF_A_KIND, FEWEST_REVIEWS, TRAITS, Coverage
 
+AVERAGES = ("avg", "avg_smoothed")  # What knowing nothing about a card gives
 WIDTH = 80
-_FEWEST_LETTERS = 8
+_FEWEST_LETTERS = 6
 _MOST = 3  # Names in a sentence
 # When predictions are made, and what each word means
 _WHEN = {"previous_review": "before", "day_before": "day before", "at_review": "at review"}
 _WHEN |= {UNKNOWN: "unknown"}
 _MEANING = "when: predicted right after the card's review before, the day before, or at the review"
-
-
-def sentence(standings: Standings) -> str:
-    """Return which model is best, by how much, and whether that can be noise."""
-    return " ".join(filter(None, headline(standings)))
+_TEXTS = ("model", "when", "99 % interval", "verdict")
+# Share of a log loss from which on predictions that were certain and wrong are named
+_DECIDING_SHARE = 0.1
+_COST = -math.log(CLIP)
+# No model of memory comes near; one that reads the outcome does
+_TOO_GOOD_AUC = 0.99
+_TOO_GOOD_ENTROPY = 0.1
+_STATUSES = {"skipped": "Skipped", "failed": "Failed"}
+_STATUSES |= {"not_in_every_run": "Not scored alike by every run", "undefined": "Not defined"}
 
 
 def headline(standings: Standings) -> tuple[str, str]:
-    """Return the answer, and what it leaves open."""
-    if standings.is_too_small:
-        (scored, forgotten, recalled), least = standings.answers, FEWEST_OF_A_KIND
-        count = f", {forgotten:,} forgotten" if forgotten + recalled == scored else ""
-        return (
-            f"Too few answers to tell: {scored:,} scored{count}.",
-            f"It takes {FEWEST_REVIEWS} scored, {least} of them forgotten and {least} recalled.",
-        )
+    """Return which model is best and by how much, and what that leaves open."""
+    if standings.too_few:
+        few, _, least = standings.too_few.partition(". ")
+        return f"{few}.", least
     if not standings.leaders:
         return f"No model has a {words(standings.metric)}.", ""
     answers = [_answer(standings, leader) for leader in standings.leaders.values()]
     if len(answers) == 1:
         return answers[0]
-    for place, when in enumerate(standings.leaders):
-        said, doubt = answers[place]
+    texts: list[str] = []
+    for when, (said, doubt) in zip(standings.leaders, answers, strict=True):
         said = re.sub("^(No|Apart) ", lambda word: word[0].lower(), said)
-        answers[place] = f"Predicted {IN_WORDS[when]}, {said}", doubt
-    (said, doubt), *others = answers
-    return said, " ".join(filter(None, [doubt, *(text for each in others for text in each)]))
+        texts += [f"Predicted {IN_WORDS[when]}, {said}", doubt]
+    return texts[0], " ".join(filter(None, texts[1:]))
 
 
 def _answer(standings: Standings, leader: Entry) -> tuple[str, str]:
     """Return the answer of a leader and those compared with it, and what it leaves open."""
     rows, base = standings.rows, standings.runs[standings.baseline]
-    name, best = leader.name, rows[rows.run == leader.name].iloc[0]
+    name, best = leader.name, rows.loc[leader.name]
     score = f"{words(standings.metric)} {best['mean']:.4f}"
     if leader.rank:
         return f"{name} has the best {score}, but no model here may lead.", ""
-    runs = {run.name: run for run in standings.runs if run is not leader}
-    group = [
-        (runs[name], row)
-        for name, row in rows[rows.leader == leader.name].iterrows()
-        if name in runs
-    ]
-    rivals = [(run, row) for run, row in group if not run.rank and not math.isnan(row["mean"])]
+    others = [run for run in standings.runs if rows.leader[run.name] == name and run is not leader]
+    others.sort(key=lambda run: rows.place[run.name])
+    rivals = [run for run in others if not run.rank and not math.isnan(rows["mean"][run.name])]
     gain = "" if leader is base else _gain(standings, best)
     if not rivals:
         noise = "That can be noise." * (best.to_baseline_verdict == NOISE)
         return f"{name}: {score}{gain}.", noise
-    close = [run for run, row in rivals if row.to_best_verdict != "worse"]
-    apart = [run for run, _ in group if run.rank and not run.facts.sees_truth]
+    close = [run for run in rivals if rows.to_best_verdict[run.name] != "worse"]
+    apart = any(run.rank and not run.facts.sees_truth for run in others)
     every = "All others that may lead" if apart else "All others"
     doubt = f"Not clearly worse: {_names(close)}." if close else f"{every} are clearly worse."
-    if leader.algo in AVERAGES:
+    if leader.facts.algo in AVERAGES:
         better = -1 if standings.better == "higher" else 1
-        ahead = [run for run, row in group if run.rank == 1 and better * row.to_best < 0]
+        ahead = [run for run in others if run.rank == 1 and better * rows.to_best[run.name] < 0]
         but = f"Apart from {_names(ahead)}, no" if ahead else "No"
         return f"{but} model is better than {_average(standings)} ({name}, {score}).", doubt
     said = f"{name} {'leads' if close else 'predicts best'}: {score}{gain}."
@@ -100,10 +98,9 @@ def _gain(standings: Standings, leader: pd.Series) -> str:
     base, gap = standings.runs[standings.baseline], leader.to_baseline_percent
     if math.isnan(gap):
         return ""
-    side = "below" if gap < 0 else "above"
     share = "less than 0.1" if abs(gap) < 0.1 else f"{abs(gap):.{1 if abs(gap) < 10 else 0}f}"
-    whose = _average(standings) if base.algo in AVERAGES else base.name
-    return f", {share} % {side} {whose}"
+    whose = _average(standings) if base.facts.algo in AVERAGES else base.name
+    return f", {share} % {'below' if gap < 0 else 'above'} {whose}"
 
 
 def _average(standings: Standings) -> str:
@@ -123,26 +120,24 @@ def table(standings: Standings, *, most: int = 999) -> Table:
 
     Names of models have at most so many letters. It is empty where there are too few answers.
     """
-    if standings.is_too_small or not standings.leaders:
+    if standings.too_few or not standings.leaders:
         return Table([], [])
     rows, marks = standings.rows, {run.name: run.marks for run in standings.runs}
     names = [f"{shortened(name, most - len(marks[name]))}{marks[name]}" for name in rows.run]
     columns = {"model": names}
-    if len({run.when for run in standings.runs if not run.facts.sees_truth}) > 1:
+    if len({run.facts.when for run in standings.runs if not run.facts.sees_truth}) > 1:
         columns["when"] = [_WHEN[when] for when in rows.when]
     columns[words(standings.metric)] = [*map(number, rows["mean"])]
     if len(rows) > 1:
+        columns["to best"] = [number(gap, "+") for gap in rows.to_best]
         ends = zip(rows.to_best_lo, rows.to_best_hi, strict=True)
-        columns["to best"] = [*map(signed, rows.to_best)]
-        columns["99 % interval"] = [interval(lo, hi, sign=True) for lo, hi in ends]
+        columns["99 % interval"] = [interval(lo, hi, "+") for lo, hi in ends]
         columns["verdict"] = [verdict(row) for _, row in rows.iterrows()]
     else:
         columns["99 % interval"] = [interval(rows.lo.iloc[0], rows.hi.iloc[0])]
     if name := standings.bias:
-        biases = rows[[name, f"{name}_lo", f"{name}_hi"]].to_numpy().tolist()
-        columns[_at(name)] = [_points(mean, lo, hi) for mean, lo, hi in biases]
-    left = {"model", "when", "99 % interval", "verdict"}
-    align = "".join("l" if name in left else "r" for name in columns)
+        columns[_at(name)] = [*map(_points, rows[name], rows[f"{name}_lo"], rows[f"{name}_hi"])]
+    align = "".join("l" if name in _TEXTS else "r" for name in columns)
     return Table([*columns], [*zip(*columns.values(), strict=True)], align)
 
 
@@ -161,7 +156,7 @@ def footnotes(standings: Standings) -> list[str]:
         for trait, (mark, text) in TRAITS.items()
         if any(trait in run.traits for run in runs)
     ]
-    if any(run.is_odd for run in runs):
+    if any(MARK in run.marks for run in runs):
         cannot = " (with failed ones it cannot lead)" * any(run.rank == 1 for run in runs)
         legend.append(f"{MARK} some fits failed, fell back or did not converge{cannot}")
     if "when" in headers:
@@ -177,23 +172,84 @@ def footnotes(standings: Standings) -> list[str]:
 
 def cautions(standings: Standings) -> Iterator[str]:
     """Warn of few users, of much that is left out, of failed fits, and of what was restricted."""
-    lost = standings.coverage.lost if standings.coverage else {}
     runs, users = standings.runs, len(standings.users)
-    said = ["one user: intervals are over cards and days"] if users == 1 else []
-    said += [f"only {users} users"] if 1 < users < ENOUGH_USERS else []
-    shares = [
-        f"{100 * part / whole:.0f} % of the {what}"
-        for what, (part, whole) in lost.items()
-        if part > LOUD * whole
-    ]
-    said += [f"{' and '.join(shares)} left out"] if shares else []
+    texts = ["one user: intervals are over cards and days"] if users == 1 else []
+    texts += [f"only {users} users"] if 1 < users < ENOUGH_USERS else []
+    texts += [standings.coverage.caution] if standings.coverage else []
     failed = [f"{r.name} {r.facts.failed:,} of {r.facts.fits:,}" for r in runs if r.rank == 1]
-    said += [f"fits failed: {listed(failed, _MOST)}"] if failed else []
-    if said:
-        yield f"caution: {'; '.join(said)}"
+    texts += [f"fits failed: {listed(failed, 3)}"] if failed else []
+    if any(texts):
+        yield f"caution: {'; '.join(filter(None, texts))}"
     for run in runs:
         yield from warnings(run, standings.paired.users)
     yield from standings.paired.notes
+
+
+def remarks(standings: Standings) -> Iterator[str]:
+    """Go through everything a reader has to know beside the numbers."""
+    runs = standings.runs
+    for run in runs:
+        yield from warnings(run, standings.paired.users)
+    yield from standings.paired.notes
+    yield from (f"{run.name} {TRAITS[trait][1]}" for run in runs for trait in run.traits)
+    yield from (f"{r.name}: fits: {r.facts.exceptions}" for r in runs if r.facts.exceptions)
+    if len({run.facts.when for run in runs if not run.facts.sees_truth}) > 1:
+        yield (
+            "Models that predict at different times have leaders of their own: a difference "
+            "between them also contains what became known in between"
+        )
+    settings: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        setting = run.facts.tags.get("config_hash", "")
+        if run.facts.algo and setting and not run.facts.is_validation and run.rank < 2:
+            settings.setdefault((run.facts.algo, run.facts.protocol), set()).add(setting)
+    for (algo, _), several in settings.items():
+        if len(several) > 1:
+            yield (
+                f"{len(several)} settings of {algo} were scored on the same test reviews: the best "
+                "of them looks better than it is. Choose with protocol=validation, and score the "
+                "choice once without it"
+            )
+
+
+def warnings(entry: Entry, users: Sequence[User]) -> Iterator[str]:
+    """Say why the scores of a model, on these users, are not what they seem."""
+    loss, wrong = (entry.values(name, users) for name in ("log_loss", "log_loss_certain_wrong"))
+    sizes, defined = entry.scores[SIZE][index_of(users)].to_numpy(), ~np.isnan(loss + wrong)
+    if wrong[defined].any():
+        cost = float((wrong[defined] * _COST / sizes[defined]).mean())
+        share = cost / float(loss[defined].mean())
+        if share >= _DECIDING_SHARE:
+            yield (
+                f"{entry.name}: {wrong[defined].sum():,.0f} certain predictions were wrong and "
+                f"make up {100 * share:.0f} % of its log loss"
+            )
+    auc, entropy = (mean_of(entry, n, users).mean_users for n in ("auc", "normalized_entropy"))
+    scores = [f"auc {number(auc)}"] if auc >= _TOO_GOOD_AUC else []
+    scores += [f"normalized_entropy {number(entropy)}"] if entropy <= _TOO_GOOD_ENTROPY else []
+    forgotten = entry.facts.forgotten or FEWEST_OF_A_KIND  # where it is not known
+    enough = sizes.sum() >= FEWEST_REVIEWS and forgotten >= FEWEST_OF_A_KIND
+    if scores and enough and not entry.facts.sees_truth:
+        yield (
+            f"{entry.name}: {' and '.join(scores)}, too good for a model of memory. Does it read "
+            "the outcome? srs_eval.check_algorithm finds out"
+        )
+
+
+def left_out(coverage: Coverage) -> Iterator[str]:
+    """Say what scores rest on, and what is left out for which reason."""
+    users, reviews = coverage.users, coverage.reviews
+    yield (
+        f"{users.scored:,} of {counted(users.read, 'user')} and {reviews.scored:,} of "
+        f"{counted(reviews.read, 'review')} are compared"
+    )
+    for what, counts in (("Dropped by rules", reviews.dropped), ("Never scored", reviews.unscored)):
+        reasons = [f"{name} ({count:,})" for name, count in counts.items() if count]
+        if reasons:
+            yield f"{what}: {', '.join(reasons)}"
+    for each in coverage.left_out:
+        count = f"{counted(each.users, 'user')} with {counted(each.reviews, 'review')}"
+        yield f"{_STATUSES[each.status]}: {count}: {each.reason}".rstrip(".: ")
 
 
 def terminal(standings: Standings) -> str:
@@ -202,17 +258,15 @@ def terminal(standings: Standings) -> str:
     Predictions are not read for it, unless of a single user.
     """
     lines = [line for part in headline(standings) for line in textwrap.wrap(one_line(part), WIDTH)]
-    notes, whole = [facts(standings)], table(standings)
+    whole = table(standings)
     if whole.rows:
         text = whole.write()
-        wider = max(map(len, text.splitlines())) - WIDTH
-        if wider > 0:
+        if (wider := max(map(len, text.splitlines())) - WIDTH) > 0:
             most = max(len(row[0]) for row in whole.rows) - wider
             text = table(standings, most=max(most, _FEWEST_LETTERS)).write()
         lines += ["", text]
-        notes += footnotes(standings)
     lines.append("")
-    for note in notes:
+    for note in (facts(standings), *footnotes(standings)):
         lines += textwrap.wrap(one_line(note), WIDTH, subsequent_indent="  ")
     return "\n".join(lines)
 

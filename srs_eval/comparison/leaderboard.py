@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.data.reviews import FloatArray
-from srs_eval.metrics.means import Estimate, paired_signs
-from srs_eval.metrics.significance import ALPHA, LEVEL, Adjusted, behind_leader, holm
+from srs_eval.metrics.means import Estimate
+from srs_eval.metrics.significance import ALPHA, LEVEL, Adjusted, SignTest, behind_leader, holm
 
 NOISE = "can be noise"  # The verdict where a difference is not significant
 _OPPOSITE = {"better": "worse", "worse": "better"}
@@ -33,27 +33,25 @@ _NOTHING: _Versus = {
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """One metric of several models over the same users, compared two by two."""
+    """Models by the mean of one metric over users, compared two by two."""
 
-    values: FloatArray  # [users, models]
     mean: FloatArray  # [models]
-    below: Mapping[tuple[int, int], Estimate]  # Difference of a model to each of a lower number
+    # Of each model and every other: the difference of their means, not adjusted for other pairs,
+    # and the users for whom it is better, and worse
+    gaps: Mapping[tuple[int, int], Estimate]
+    signs: Mapping[tuple[int, int], SignTest]
     # 0 for models that may lead; others do where no model of a lower rank is
     ranks: Sequence[int]
     times: Sequence[int]  # When each predicts: a leader is named for each time
     sign: float = 1.0  # 1 if lower is better, -1 if higher is
     baseline: int = 0
 
-    def difference(self, a: int, b: int) -> Estimate:
-        """Return the mean difference of two models, not adjusted for other pairs."""
-        return self.below[a, b] if b < a else self.below[b, a].mirrored()
-
     @cached_property
     def order(self) -> pd.DataFrame:
         """Number of each model's leader, and its place among those of that leader.
 
-        Models are by time, then the best first, those without a score last. A leader is the best
-        of its time that may lead; where there is none, it is that of the time before, or else -1.
+        By time, then the best first. A leader is the best of its time that may lead; where there
+        is none, it is that of the time before, or else -1.
         """
         models = pd.DataFrame({"time": self.times, "rank": self.ranks, "mean": self.mean})
         models = models.iloc[np.lexsort((self.sign * self.mean, np.array(self.times)))]
@@ -66,15 +64,14 @@ class Leaderboard:
 
     @cached_property
     def to_best(self) -> dict[int, _Versus]:
-        """Each model against its leader, which was selected on the same scores.
+        """Each model against its leader.
 
-        Models that may lead are adjusted by their place: see `behind_leader`. The others are
-        adjusted by Holm's method.
+        Models that may lead are adjusted by their place, as the leader was selected on the same
+        scores; the others by Holm's method.
         """
         versus = dict[int, _Versus]()
-        for leader, group in self.order.groupby("leader", sort=False):
-            models = [model for model in group.index.tolist() if model != leader]
-            versus |= self._behind(int(str(leader)), models)
+        for leader, group in self.order.groupby("leader", sort=False).groups.items():
+            versus |= self._behind(int(str(leader)), [model for model in group if model != leader])
         return versus
 
     @cached_property
@@ -87,14 +84,15 @@ class Leaderboard:
         others = [model for model in range(len(self.mean)) if model != base]
         versus = {base: {**_NOTHING, "verdict": "identical"}, **self._against(others, base)}
         if leader == base:
-            group = self.order.index[self.order.leader == leader].tolist()
+            group = self.order.index[self.order.leader == leader]
             return versus | {model: self.to_best[model] for model in group}
         if leader >= 0:
-            found = self.to_best[base]
-            turned = {"verdict": _OPPOSITE.get(found["verdict"], found["verdict"])}
-            turned |= {"difference": -found["difference"], "lo": -found["hi"], "hi": -found["lo"]}
-            turned |= {"users_better": found["users_worse"], "users_worse": found["users_better"]}
-            versus[leader] = found | turned
+            own = self.to_best[base]
+            versus[leader] = own | {
+                "verdict": _OPPOSITE.get(own["verdict"], own["verdict"]),
+                **{"difference": -own["difference"], "lo": -own["hi"], "hi": -own["lo"]},
+                **{"users_better": own["users_worse"], "users_worse": own["users_better"]},
+            }
         return versus
 
     def _behind(self, leader: int, others: Sequence[int]) -> dict[int, _Versus]:
@@ -103,15 +101,15 @@ class Leaderboard:
             return dict.fromkeys(others, _NOTHING)
         rank = self.ranks[leader]
         rivals = [m for m in others if self.ranks[m] == rank and not math.isnan(self.mean[m])]
-        differ = [model for model in rivals if not self.difference(model, leader).is_zero]
-        twins = [self._twin(differ, place) for place in range(len(differ))]
-
-        def by_place(p_values: Sequence[float], may_drop: Sequence[bool]) -> Adjusted:
-            return behind_leader(p_values, twins, may_drop)
-
-        versus = self._against(differ, leader, by_place)
-        versus |= self._against([model for model in others if model not in rivals], leader)
-        versus |= self._against([model for model in rivals if model not in differ], leader)
+        rest = [model for model in others if model not in rivals]
+        alike = [model for model in rivals if self.gaps[model, leader].is_zero]
+        differ = [model for model in rivals if model not in alike]
+        twins = [  # The place of an earlier model with the same scores
+            next((k for k in range(n) if self.gaps[differ[k], model].is_zero), None)
+            for n, model in enumerate(differ)
+        ]
+        versus = self._against(differ, leader, lambda p, drop: behind_leader(p, twins, drop))
+        versus |= self._against(rest, leader) | self._against(alike, leader)
         is_best = rank == 0 and {versus[model]["verdict"] for model in rivals} == {"worse"}
         return versus | {leader: {**_NOTHING, "verdict": "best" if is_best else "leads"}}
 
@@ -122,13 +120,12 @@ class Leaderboard:
         adjust: Callable[[Sequence[float], Sequence[bool]], Adjusted] = lambda p, _: holm(p),
     ) -> dict[int, _Versus]:
         """Compare models with another one, adjusted for their number."""
-        losses = self.sign * self.values
-        gaps = [self.difference(model, other) for model in models]
-        counts = [paired_signs(losses[:, model], losses[:, other]) for model in models]
+        gaps = [self.gaps[model, other] for model in models]
+        signs = [self.signs[model, other] for model in models]
         average = adjust([gap.p_value for gap in gaps], [True] * len(gaps))
-        users = adjust([c.p_value for c in counts], [c.worse > c.better for c in counts])
+        users = adjust([each.p_value for each in signs], [s.worse > s.better for s in signs])
         versus = {}
-        for place, (model, gap, count) in enumerate(zip(models, gaps, counts, strict=True)):
+        for place, (model, gap) in enumerate(zip(models, gaps, strict=True)):
             p, level = float(average.p_value[place]), 1 - ALPHA / int(average.factor[place])
             verdict = "worse" if self.sign * gap.mean > 0 else "better"
             if math.isnan(p):
@@ -137,13 +134,7 @@ class Leaderboard:
                 verdict = "identical"
             elif p >= ALPHA:
                 verdict = NOISE
-            numbers = gap.mean, verdict, *gap.interval(level), level, p, *count
-            versus[model] = dict(
-                zip(_NOTHING, (*numbers, float(users.p_value[place])), strict=True)
-            )
+            numbers = gap.mean, verdict, *gap.interval(level), level, p
+            counts = *signs[place], float(users.p_value[place])
+            versus[model] = dict(zip(_NOTHING, (*numbers, *counts), strict=True))
         return versus
-
-    def _twin(self, models: Sequence[int], place: int) -> int | None:
-        """Return the place of an earlier model with the same scores."""
-        earlier = (k for k in range(place) if self.difference(models[place], models[k]).is_zero)
-        return next(earlier, None)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import reduce
+from itertools import compress
 
 import numpy as np
+import pandas as pd
 
-from srs_eval.comparison.entry import Entry, usual_protocol
-from srs_eval.comparison.predictions import SAME, SameReviews
+from srs_eval.comparison.entry import DIGEST, SIZE, Entry, index_of, usual_protocol
 from srs_eval.comparison.words import counted, listed
 from srs_eval.data.reviews import FloatArray, IntArray, User
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
-from srs_eval.metrics.predictions import OPTIONAL_COLUMNS, rows_fingerprint
+from srs_eval.metrics.predictions import OPTIONAL_COLUMNS, Predictions, rows_fingerprint, select
+from srs_eval.runs.folder import PREDICTIONS
 
+# Columns that do not depend on the run: logs that differ in one of them are different logs
+_SAME = {"recalled": "outcomes", "card": "cards", "day": "days"}
 # Other inputs of metrics. Protocols may count them differently; those of one run serve all runs
-_FACTS = tuple(name for name in OPTIONAL_COLUMNS if name not in SAME)
+_FACTS = tuple(name for name in OPTIONAL_COLUMNS if name not in _SAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,40 +46,33 @@ def pair(
     yardsticks: Sequence[Entry] = (),
     *,
     intersect: bool = False,
-    users: Sequence[User] | None = None,
+    users: Iterable[User] | None = None,
     notes: Sequence[str] = (),
 ) -> Paired:
     """Pair runs user by user; parameters are those of `srs_eval.comparison.compare.compare`."""
-    every = (*runs, *yardsticks)
-    known = chain.from_iterable((*run.rows, *run.incomplete) for run in runs or every)
-    scored = {*chain.from_iterable(run.rows for run in runs or every)}
-    users = [user for user in dict.fromkeys(known if users is None else users) if user in scored]
-    same = shared_users(every, users)
-    alike = {*same}
+    every, own = (*runs, *yardsticks), runs or yardsticks
+    users = [*(dict.fromkeys(u for run in own for u in run.users) if users is None else users)]
+    alike, notes = {*shared_users(every, users)}, [*notes]
     different = [user for user in users if user not in alike]
-    by_all = [user for user in different if all(user in run.rows for run in every)]
+    by_all = [user for user in different if all(user in run.scores.index for run in every)]
     unsaved = [run.name for run in every if not run.has_predictions]
     restrictable = [] if unsaved else by_all
     if different and not intersect:
-        hint = "\n  intersect=true compares them on the reviews that all of them scored"
-        raise ConfigError(
-            "these runs did not score the same reviews, so their scores cannot be compared:\n"
-            + "\n".join(f"  - {line}" for line in _differences(runs, every, different))
-            + hint * bool(same or restrictable)
-        )
+        message = "these runs did not score the same reviews, so their scores cannot be compared:"
+        lines = [f"  - {line}" for line in _differences(own, every, different)]
+        if alike or restrictable:
+            lines.append("  intersect=true compares them on the reviews that all of them scored")
+        raise ConfigError(message, *lines)
+    most = pd.concat([run.scores[SIZE] for run in every], axis=1).max(axis=1)[index_of(users)].sum()
     if restrictable:
         every, anew = _restricted(every, restrictable)
         alike |= anew
     both = tuple(user for user in users if user in alike)
     if not both:
-        raise ConfigError(
-            "there is no user for whom all runs scored the same reviews\n"
-            + "\n".join(_differences(runs, every, different))
-        )
-    reviews = np.array([every[0].reviews[user] for user in both], np.int64)
-    notes = [*notes]
+        message = "there is no user for whom all runs scored the same reviews"
+        raise ConfigError(message, *_differences(own, every, different))
+    reviews = every[0].scores[SIZE][index_of(both)].to_numpy(np.int64)
     if different:
-        most = sum(max(run.reviews.get(u, 0) for run in (*runs, *yardsticks)) for u in users)
         notes.append(
             f"Restricted to what all runs scored: {int(reviews.sum()):,} of "
             f"{counted(most, 'review')}, {len(both):,} of {counted(len(users), 'user')}"
@@ -87,99 +85,114 @@ def pair(
     return Paired(every, both, reviews, (*notes, *_caveats(every)))
 
 
-def shared_users(runs: Sequence[Entry], users: Sequence[User] | None = None) -> list[User]:
-    """List the `users` (by default of the first run) for whom all runs scored the same reviews.
-
-    These are as many, and have the same digest in all runs that know it.
-    """
-    alike = []
-    for of_runs in ([run.reviews for run in runs], [run.rows for run in runs if run.has_digests]):
-        if of_runs:
-            alike.append((of_runs[0], [each for each in of_runs if each != of_runs[0]]))
-    return [
-        user
-        for user in (runs[0].rows if users is None else users)
-        if all(
-            user in first and all(other.get(user) == first[user] for other in others)
-            for first, others in alike
-        )
-    ]
+def shared_users(runs: Sequence[Entry], users: Iterable[User] | None = None) -> list[User]:
+    """List the users, by default of the first run, of whom all runs scored the same reviews."""
+    index = runs[0].scores.index if users is None else index_of(users)
+    alike = np.ones(len(index), bool)
+    for name, of_runs in ((SIZE, runs), (DIGEST, [run for run in runs if run.has_digests])):
+        columns = [run.scores[name].reindex(index) for run in of_runs]
+        for column in columns:
+            alike &= (column == columns[0]).to_numpy()
+    return [*compress(index, alike)]
 
 
 def _differences(
     runs: Sequence[Entry], every: Sequence[Entry], users: Sequence[User]
 ) -> Iterator[str]:
-    """Describe how each run differs from the reviews that most runs scored."""
-    usual: dict[User, Entry] = {}
-    for user in users:
-        own = [run for run in runs or every if user in run.rows]
-        own = [run for run in own if run.rows[user]] or own
-        scored = [(run.rows[user], run.reviews[user]) for run in own]
-        usual[user] = own[scored.index(max(scored, key=scored.count))]
+    """Describe how each run differs from the first, or from the first with digests."""
+    first = min(runs, key=lambda run: not run.has_digests)
     for run in every:
         lost = [user for user in users if user in run.incomplete]
-        absent = [user for user in users if user not in run.rows and user not in lost]
-        other = [user for user in users if user in run.rows and _differ(run, usual[user], user)]
+        there = [user for user in users if user in run.scores.index]
+        absent = [user for user in users if user not in {*lost, *there}]
+        alike = {*shared_users([first, run], users)}
+        other = [user for user in there if user in first.scores.index and user not in alike]
         if lost:
             yield f"{run.name} has no scores of {_users(lost)}: a fit failed or was skipped"
         if absent:
             yield f"{run.name} did not score {_users(absent)}"
         if other:
-            like, user = usual[other[0]], other[0]
+            sizes = [each.scores[SIZE][other[0]] for each in (run, first)]
             yield (
-                f"{run.name} scored other reviews than {like.name} of {_users(other)}: "
-                f"{run.reviews[user]:,} and {like.reviews[user]:,} of user {user}, by "
-                f"{_differ(run, like, user)}"
+                f"{run.name} scored other reviews than {first.name} of {_users(other)}: "
+                f"{sizes[0]:,} and {sizes[1]:,} of user {other[0]}"
+                f"{', by digest' if sizes[0] == sizes[1] else ''}"
             )
-
-
-def _differ(run: Entry, other: Entry, user: User) -> str:
-    """Say by what the reviews of a user differ: their number, or digest if both runs know it."""
-    if run.reviews[user] != other.reviews[user]:
-        return "number"
-    digests = {run.rows[user], other.rows[user]} - {""}
-    return "digest" if len(digests) > 1 else ""
 
 
 def _restricted(
     runs: Sequence[Entry], users: Sequence[User]
 ) -> tuple[tuple[Entry, ...], set[User]]:
-    """Score users, whom all runs scored, on the reviews that all runs scored.
+    """Score users on the reviews that all runs scored; return the runs anew, and which users.
 
-    Return the runs with new digests, numbers of reviews and scores of the users who have reviews in
-    common, and these users. Metrics that cannot be computed from saved predictions are NaN.
+    Users without reviews in common are none of these. Metrics that cannot be computed from saved
+    predictions are NaN.
     """
-    panel, same, restricted = default_panel(), SameReviews(runs), set[User]()
-    anew = tuple(
-        replace(
-            run,
-            rows=dict(run.rows),
-            reviews=dict(run.reviews),
-            scores={name: column.copy() for name, column in run.scores.items()},
-        )
-        for run in runs
-    )
-    places = [{user: number for number, user in enumerate(run.rows)} for run in runs]
-    for user in users:
-        common = [*same.read(user).values()]
+    panel, restricted = default_panel(), set[User]()
+    anew = tuple(replace(run, scores=run.scores.copy()) for run in runs)
+    for user, common in zip(users, same_reviews(runs, users), strict=True):
         if not len(common[0]):
             continue
         restricted.add(user)
         # One run's columns by which metrics group reviews, to group those of all runs alike
         facts = {name: getattr(common[0], name) for name in _FACTS}
-        for run, place, predictions in zip(anew, places, common, strict=True):
-            own = replace(predictions, **facts)
-            scores = panel.score(own)
-            run.rows[user], run.reviews[user] = rows_fingerprint(own), len(own)
-            for name, column in run.scores.items():
-                column[place[user]] = scores.get(name, math.nan)
+        for number, predictions in common.items():
+            own, scores = replace(predictions, **facts), anew[number].scores
+            values = {**panel.score(own), SIZE: len(own), DIGEST: rows_fingerprint(own)}
+            scores.loc[user] = [values.get(name, math.nan) for name in scores]
     return anew, restricted
+
+
+def same_reviews(runs: Sequence[Entry], users: Iterable[User]) -> Iterator[dict[int, Predictions]]:
+    """Go through users: predictions of the reviews in common, by the number of the run.
+
+    Runs without saved predictions are left out. Predictions of other reviews than the scores of
+    their run are refused.
+    """
+    # Copies: entries outlive comparisons, and many of them must not keep their files open
+    saved = {n: copy(each.run) for n, each in enumerate(runs) if each.run and each.has_predictions}
+    scores = {n: run.by_user for n, run in saved.items()}
+    digests = {n: dict(zip(each.users, each.rows, strict=True)) for n, each in scores.items()}
+    for user in users:
+        parts = {}
+        for number, run in saved.items():
+            predictions = run.predictions(user, curves=False)
+            if predictions is None or rows_fingerprint(predictions) != digests[number][user]:
+                raise ConfigError(
+                    f"{run.folder / PREDICTIONS}: the predictions of user {user} are not of the "
+                    "reviews that scores.parquet is about; the files are of different runs"
+                )
+            parts[number] = predictions
+        is_same = len({digests[number][user] for number in parts}) == 1
+        yield parts if is_same else _in_common([run.name for run in runs], parts)
+
+
+def _in_common(names: Sequence[str], parts: Mapping[int, Predictions]) -> dict[int, Predictions]:
+    """Select the reviews of a user that all runs predicted."""
+    rows = reduce(np.intersect1d, [part.row for part in parts.values()])
+    common = {n: select(part, np.isin(part.row, rows)) for n, part in parts.items()}
+    if twice := [names[n] for n, part in common.items() if len(part) > len(rows)]:
+        raise ConfigError(
+            f"{listed(twice)} scored a review in more than one fold, so it has no single "
+            "prediction to compare"
+        )
+    first, *others = common
+    for column, noun in _SAME.items():
+        for other in others:
+            ours, theirs = getattr(common[first], column), getattr(common[other], column)
+            if ours is not None and theirs is not None and (ours != theirs).any():
+                raise ConfigError(
+                    f"{names[first]} and {names[other]} are of different logs: for user "
+                    f"{common[first].users[0]} they have different {noun}, first at review "
+                    f"{rows[(ours != theirs).argmax()] + 1} of the log, so they have no reviews "
+                    "in common"
+                )
+    return common
 
 
 def _caveats(runs: Sequence[Entry]) -> Iterator[str]:
     """Say what is not certain."""
-    published = [run.name for run in runs if not run.has_digests]
-    if published:
+    if published := [run.name for run in runs if not run.has_digests]:
         yield (
             f"Published: {listed(published)}. Users were matched by name and number of reviews; it "
             "is not known which reviews these are, nor which models learned from other users"

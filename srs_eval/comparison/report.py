@@ -1,26 +1,35 @@
-"""The page of a comparison: the answer and two pictures first, details folded."""
+"""Standings as files: Markdown, LaTeX, CSV, JSON, and a page with its details folded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
 from srs_eval.comparison import answer
-from srs_eval.comparison.coverage import sentences
-from srs_eval.comparison.page import render
-from srs_eval.comparison.pictures import calibration, differences
-from srs_eval.comparison.remarks import remarks
+from srs_eval.comparison.page import Part, Table, for_csv, for_latex, for_markdown, render
 from srs_eval.comparison.standings import BESIDE, Standings
 from srs_eval.comparison.strata import FACTS, Strata
-from srs_eval.comparison.table import Table
-from srs_eval.comparison.words import counted, interval, percent, signed
+from srs_eval.comparison.words import counted, interval, number, one_line, percent
+from srs_eval.metrics.significance import LEVEL
+from srs_eval.runs.folder import whole, write_json
 
+JSON, HTML = "comparison.json", "report.html"
 _MOST_USERS = 200
+_LATEX = r"""% needs \usepackage{{booktabs,graphicx}}
+\begin{{table}}
+\centering
+\caption{{{caption}}}
+\label{{tab:comparison}}
+\resizebox{{\ifdim\width>\linewidth\linewidth\else\width\fi}}{{!}}{{{table}}}
+\end{{table}}
+"""
 _USERS = "Users for whom a model is better and worse than the leader; p: sign test, adjusted."
+_SHARES = "Users for whom the row's model is better than the column's; ties count half"
 _METHOD = (
     "Models are compared on identical reviews. A difference is the mean over {unit}; its interval "
     "allows for skewness, and for how many models were compared: it excludes 0 exactly where the "
@@ -29,26 +38,92 @@ _METHOD = (
 )
 
 
-class Part(NamedTuple):
-    """A part of the page that is folded."""
+def write_files(standings: Standings, folder: Path, *, command: str = "") -> list[Path]:
+    """Write every file into a folder; `command` is the command line, for the page, the last."""
+    texts = {
+        "comparison.md": markdown(standings),
+        "comparison.csv": csv_text(standings),
+        "comparison.tex": latex(standings),
+        HTML: page(standings, command=command),
+    }
+    write_json(folder / JSON, as_json(standings))
+    for name, text in texts.items():
+        with whole(folder / name) as partial:
+            partial.write_text(text, encoding="utf-8")
+    return [folder / name for name in (JSON, *texts)]
 
-    title: str
-    lines: Sequence[str] = ()
-    tables: Sequence[Table] = ()
+
+def markdown(standings: Standings) -> str:
+    """Format the answer and its table in GitHub's Markdown."""
+    said, *notes = map(for_markdown, _sentences(standings))
+    table = answer.table(standings)
+    lines = [f"**{said}**", "", *([table.write("pipe"), ""] if table.rows else [])]
+    return "\n".join([*lines, *(f"- {note}" for note in notes), ""])
+
+
+def latex(standings: Standings) -> str:
+    """Format the table in the style of booktabs, no wider than the text, with the answer."""
+    table = answer.table(standings)
+    caption = " ".join(f"{text.rstrip('.')}." for text in _sentences(standings))
+    if not table.rows:
+        return f"% {one_line(caption)}\n"
+    return _LATEX.format(caption=for_latex(caption), table=table.write("latex_booktabs"))
+
+
+def csv_text(standings: Standings) -> str:
+    """Format the frame as CSV, with numbers in full precision."""
+    return standings.frame.map(for_csv).to_csv(index=False, lineterminator="\n")
+
+
+def as_json(standings: Standings) -> dict[str, Any]:
+    """Return all numbers of a comparison, in full precision."""
+    coverage, strata = standings.coverage, standings.strata
+    return {
+        "verdict": _sentences(standings)[0],
+        "metric": standings.metric,
+        "better": standings.better,
+        "baseline": standings.names[standings.baseline],
+        "leaders": {when: run.name for when, run in standings.leaders.items()},
+        "users": len(standings.users),
+        "reviews": int(standings.reviews.sum()),
+        "coverage": coverage and {**asdict(coverage), "caution": coverage.caution},
+        "interval_level": LEVEL,
+        "notes": [*answer.remarks(standings)],
+        "runs": [
+            {
+                **{"name": run.name, "folder": str(run.place), "when": run.facts.when},
+                **{"traits": run.traits, "data": run.facts.data, "protocol": run.facts.protocol},
+                "tags": run.facts.tags,
+            }
+            for run in standings.runs
+        ],
+        "leaderboard": _records(standings.frame),
+        "superiority": standings.superiority.T.to_dict("list"),
+        "pairs": _records(standings.pairs),
+        "where": strata
+        and {
+            "score": strata.score,
+            "intervals_over": strata.over,
+            **({"sample": strata.sample} if strata.sample else {}),
+            "facts": {name: title for name, (title, _) in FACTS.items()},
+            "strata": _records(strata.frame),
+            "um_plus": _records(strata.um_plus),
+        },
+    }
 
 
 def page(standings: Standings, *, command: str = "") -> str:
     """Format the page; `command` is the command line that made it."""
     said, doubt = answer.headline(standings)
     table, notes = answer.table(standings), answer.footnotes(standings)
-    cautions = [*answer.cautions(standings)] if table.rows else []
+    warned = [*answer.cautions(standings)] if table.rows else []
     return render(
         "comparison/report.html",
         title=said,
         doubt=doubt,
         facts=answer.facts(standings),
-        cautions=cautions,
-        notes=[note for note in notes if note not in cautions],
+        cautions=warned,
+        notes=notes[: len(notes) - len(warned)],
         pictures=[*_pictures(standings)] if table.rows else [],
         table=table,
         parts=[*(_tables(standings) if table.rows else ()), *_about(standings)],
@@ -56,7 +131,19 @@ def page(standings: Standings, *, command: str = "") -> str:
     )
 
 
-def _pictures(standings: Standings) -> Iterator[tuple[str, str, Markup]]:
+def _sentences(standings: Standings) -> list[str]:
+    notes = [answer.facts(standings), *answer.footnotes(standings)]
+    return [" ".join(filter(None, answer.headline(standings))), *notes]
+
+
+def _records(frame: pd.DataFrame) -> Any:
+    """Return the rows of a frame, with None for what is missing."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+
+
+def _pictures(standings: Standings) -> Iterator[tuple[str, str, str]]:
+    from srs_eval.comparison.pictures import calibration, differences  # matplotlib: only to draw
+
     leaders = [run.name for run in standings.leaders.values()]
     if len(standings.runs) > 1:
         whom = leaders[0] if len(leaders) == 1 else "the leader of its time"
@@ -69,64 +156,56 @@ def _pictures(standings: Standings) -> Iterator[tuple[str, str, Markup]]:
 def _tables(standings: Standings) -> Iterator[Part]:
     """Go through what is not in the table at the top."""
     rows, base = standings.rows, standings.runs[standings.baseline]
-    several, many = len(standings.runs) > 1, len(standings.users) > 1
     beside = [name for name in BESIDE if name in rows and name != standings.metric]
     own = f"99 % of {answer.words(standings.metric)}"
-    other = pd.DataFrame({"model": rows.run, own: _intervals(rows.lo, rows.hi)}).join(rows[beside])
-    yield Part("Other metrics", tables=[_table(other)])
-    if not several:
+    metrics = {"model": rows.run, own: [*map(interval, rows.lo, rows.hi)]}
+    yield Part("Other metrics", tables=[Table.of(pd.DataFrame(metrics).join(rows[beside]))])
+    if len(standings.runs) == 1:
         return
     if [*standings.leaders.values()] != [base]:
-        ends = _intervals(rows.to_baseline_lo, rows.to_baseline_hi, sign=True)
-        against = {"difference": rows.to_baseline.map(signed), "99 % interval": ends}
-        against |= {"verdict": rows.to_baseline_verdict}
-        table = _table(pd.DataFrame({"model": rows.run, "mean": rows["mean"], **against}))
-        yield Part(f"Against {base.name}", tables=[table])
-    yield _every_pair(standings)
-    if many:
-        counts = {f"{n} for": rows[f"to_best_users_{n}"] for n in ("better", "worse")}
-        users = pd.DataFrame({"model": rows.run, **counts, "p": rows.to_best_users_p})
-        yield Part("How many users", [_USERS], [_table(users)])
+        ends = zip(rows.to_baseline_lo, rows.to_baseline_hi, strict=True)
+        against = {
+            "model": rows.run,
+            "mean": rows["mean"],
+            "difference": [number(gap, "+") for gap in rows.to_baseline],
+            "99 % interval": [interval(lo, hi, "+") for lo, hi in ends],
+            "verdict": rows.to_baseline_verdict,
+        }
+        yield Part(f"Against {base.name}", tables=[Table.of(pd.DataFrame(against))])
+    yield Part("Every pair", tables=[*_every_pair(standings)])
+    if len(standings.users) > 1:
+        users = {"model": rows.run, "better for": rows.to_best_users_better}
+        users |= {"worse for": rows.to_best_users_worse, "p": rows.to_best_users_p}
+        yield Part("How many users", [_USERS], [Table.of(pd.DataFrame(users))])
     if standings.strata is not None:
         yield from _strata(standings, standings.strata)
-    if many:
+    if len(standings.users) > 1:
         yield _users(standings)
 
 
-def _table(frame: pd.DataFrame, title: str = "") -> Table:
-    columns = [frame[name].tolist() for name in frame]
-    return Table([*map(str, frame)], [*zip(*columns, strict=True)], title=title)
-
-
-def _intervals(lo: pd.Series, hi: pd.Series, *, sign: bool = False) -> list[str]:
-    return [interval(low, high, sign=sign) for low, high in zip(lo, hi, strict=True)]
-
-
-def _every_pair(standings: Standings) -> Part:
+def _every_pair(standings: Standings) -> Iterator[Table]:
     """Tabulate the difference of every pair, and for what share of users each is better."""
     pairs = standings.pairs[standings.pairs.weighting == "users"]
     turned = pairs.rename(columns={"run": "other", "other": "run"})
     both = pd.concat([pairs, turned.assign(difference=-turned.difference)])
+    gaps = both.pivot(index="run", columns="other", values="difference")
+    tables = {"Row less column": gaps.map(lambda gap: number(gap, "+"))}
+    if len(standings.users) > 1:
+        tables[_SHARES] = standings.superiority.map(percent)
     order = standings.rows.run.tolist()
-    gaps = both.pivot(index="run", columns="other", values="difference").map(signed)
-    shares = standings.superiority.map(percent)
-    tables = []
-    for square, title in (
-        (gaps, "Row less column"),
-        (shares, "Users for whom the row's model is better than the column's; ties count half"),
-    )[: 1 + (len(standings.users) > 1)]:
+    for title, square in tables.items():
         cells = square.loc[order, order].mask(np.eye(len(order), dtype=bool), "")
-        tables.append(_table(cells.reset_index(names=""), title))
-    return Part("Every pair", tables=tables)
+        yield Table.of(cells.reset_index(names=""), title=title)
 
 
 def _strata(standings: Standings, strata: Strata) -> Iterator[Part]:
     """Tabulate differences to the baseline by stratum, and UM+."""
-    base = standings.runs[standings.baseline].name
+    base = standings.names[standings.baseline]
     sample = f" From a sample of {strata.sample}." if strata.sample else ""
     line = (
-        f"Mean difference in {strata.score} to {base} per review, each user's reviews together "
-        f"counting once; 99 % intervals over {strata.over}, each of one stratum alone.{sample}"
+        f"Mean difference in {answer.words(strata.score)} to {base} per review, each user's "
+        f"reviews together counting once; 99 % intervals over {strata.over}, each of one stratum "
+        f"alone.{sample}"
     )
     tables = []
     for fact, rows in strata.frame[strata.frame.run != base].groupby("fact", sort=False):
@@ -134,38 +213,36 @@ def _strata(standings: Standings, strata: Strata) -> Iterator[Part]:
         cells = [["share of reviews", *labels.share.map(percent)]]
         for name, of_run in rows.groupby("run", sort=False):
             bounds = of_run[["difference", "lo", "hi"]].to_numpy()
-            cells.append([name, *(f"{signed(m)} {interval(lo, hi, 3)}" for m, lo, hi in bounds)])
+            cells.append([name, *(f"{number(m, '+')} {interval(lo, hi)}" for m, lo, hi in bounds)])
         tables.append(Table(["model", *labels.label], cells, title=FACTS[str(fact)][0]))
     yield Part("Where they differ", [line], tables)
-    wide = strata.um_plus.pivot_table("mean", "run", "other", sort=False)
     line = (
         "UM+: mean prediction less share of recalls of the row's model, among reviews sorted by "
         "how much it differs from the column's: root of the mean square, mean over users; lower is "
         f"better.{sample}"
     )
+    wide = strata.um_plus.pivot_table("mean", "run", "other", sort=False)
     square = wide.reindex(columns=wide.index).rename_axis(columns=None).reset_index(names="model")
-    yield Part("Bias where two models disagree", [line], [_table(square)])
+    yield Part("Bias where two models disagree", [line], [Table.of(square)])
 
 
 def _users(standings: Standings) -> Part:
     """Tabulate users, those for whom the leader differs most from the baseline at the ends."""
-    names = [run.name for run in standings.runs]
-    scores = pd.DataFrame(standings.scores, columns=names)[standings.rows.run]
-    leader, base = scores.columns[0], names[standings.baseline]
+    scores = pd.DataFrame(standings.scores, columns=standings.names)[standings.rows.run]
+    leader, base = scores.columns[0], standings.names[standings.baseline]
     other = base if leader != base else scores.columns[-1]
     place = np.argsort(scores[leader] - scores[other], kind="stable").tolist()
     half = _MOST_USERS // 2
-    shown = place if len(place) <= _MOST_USERS else [*place[:half], *place[-half:]]
-    rows = [
-        [standings.users[n], int(standings.reviews[n]), *scores.iloc[n].tolist()] for n in shown
-    ]
+    shown = [*place[:half], *place[half:][-half:]]
+    sizes, values = standings.reviews.tolist(), scores.to_numpy().tolist()
+    rows = [[standings.users[n], sizes[n], *values[n]] for n in shown]
     line = f"{len(shown):,} of {counted(len(place), 'user')}, sorted by {leader} less {other}."
     return Part("Each user", [line], [Table(["user", "reviews", *scores], rows)])
 
 
 def _about(standings: Standings) -> Iterator[Part]:
-    coverage = sentences(standings.coverage) if standings.coverage else []
-    lines = [f"{line}." for line in dict.fromkeys([*coverage, *remarks(standings)])]
+    coverage = answer.left_out(standings.coverage) if standings.coverage else ()
+    lines = [f"{line}." for line in dict.fromkeys([*coverage, *answer.remarks(standings)])]
     if lines:
         yield Part("What was left out, and what else to know", lines)
     unit = "users, who count once each"

@@ -6,17 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 
-from srs_eval.comparison.coverage import coverage_of
-from srs_eval.comparison.entry import TIMES, Entry
+from srs_eval.algorithms.algorithm import UNKNOWN, WHEN
+from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.leaderboard import Leaderboard
-from srs_eval.comparison.pairing import Paired
-from srs_eval.comparison.predictions import PER_REVIEW, SameReviews, losses
-from srs_eval.comparison.strata import Strata, stratify
+from srs_eval.comparison.pairing import Paired, same_reviews
+from srs_eval.comparison.strata import PER_REVIEW, Strata, losses, stratify
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, User
 from srs_eval.metrics.means import (
     Estimate,
@@ -26,26 +25,27 @@ from srs_eval.metrics.means import (
     clustered_mean,
     effective_users,
     mean_of_users,
+    paired_signs,
     summarise,
     user_weights,
 )
 from srs_eval.metrics.metric import UNBOUNDED, Better
 from srs_eval.metrics.panel import HEADLINE, bias_at_retention, default_panel
-from srs_eval.runs.summary import EXCEPTIONS, FEWEST_OF_A_KIND, FEWEST_REVIEWS, Coverage
+from srs_eval.metrics.significance import SignTest
+from srs_eval.runs.summary import EXCEPTIONS, FEWEST_REVIEWS, Coverage, LeftOut
 
-AVERAGES = ("avg", "avg_smoothed")  # What knowing nothing about a card gives
 # Scores with a natural zero that is perfect, so that a percentage is meaningful
 IN_PERCENT = ("log_loss", "brier", "smece", "rmse_bins")
 BESIDE = (*HEADLINE, "ici")  # Other metrics of the frame
+_COUNTS = ["fits", *EXCEPTIONS]
 _SIGN: Mapping[Better, float] = {"lower": 1.0, "higher": -1.0, "zero": 1.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Runs compared by one metric; see `srs_eval.comparison.compare.compare`.
+    """Runs compared by one metric; numbers are computed when they are first used.
 
-    Numbers are computed when they are first used. Only single users, `strata` and runs that are
-    restricted to common reviews need predictions.
+    Only single users, `strata` and runs that are restricted to common reviews need predictions.
     """
 
     paired: Paired  # The runs, and the users they are compared on
@@ -58,6 +58,11 @@ class Standings:
         """The runs, each with a number."""
         return self.paired.runs
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the runs."""
+        return [run.name for run in self.runs]
+
     @cached_property
     def frame(self) -> pd.DataFrame:
         """A row for each run and weighting of users, by time of prediction, then the best first.
@@ -65,9 +70,11 @@ class Standings:
         Differences are those to the leader (``to_best``) and to the baseline (``to_baseline``).
         Counts of fits are missing where they are not known, which is not 0.
         """
-        about = pd.DataFrame([_about(run) for run in self.runs])
-        counts = ["fits", *EXCEPTIONS]
-        about[counts] = about[counts].astype("Int64")
+        facts = [run.facts for run in self.runs]
+        about = pd.DataFrame({"run": self.names, "when": [each.when for each in facts]})
+        about["traits"] = [" ".join(run.traits) for run in self.runs]
+        counts = pd.DataFrame([[getattr(f, n) for n in _COUNTS] for f in facts], columns=_COUNTS)
+        about = about.join(counts.astype("Int64").where(counts.fits > 0))
         boards = [about.join(self._board(each), how="right") for each in self.boards]
         return pd.concat(boards, ignore_index=True)
 
@@ -79,33 +86,35 @@ class Standings:
     @property
     def pairs(self) -> pd.DataFrame:
         """A row for each pair of runs and weighting: the mean of `run` less that of `other`."""
-        names = [run.name for run in self.runs]
-        return pd.DataFrame(
-            [
-                (weighting, names[a], names[b], gap.mean, *gap.interval(), gap.p_value)
-                for weighting, board in self.boards.items()
-                for (a, b), gap in board.below.items()
-            ],
-            columns=["weighting", "run", "other", "difference", "lo", "hi", "p"],
-        )
+        rows = [
+            (weighting, self.names[a], self.names[b], gap.mean, *gap.interval(), gap.p_value)
+            for weighting, board in self.boards.items()
+            for (a, b), gap in board.gaps.items()
+            if b < a
+        ]
+        columns = ["weighting", "run", "other", "difference", "lo", "hi", "p"]
+        return pd.DataFrame(rows, columns=columns)
 
     @cached_property
     def boards(self) -> dict[Weighting, Leaderboard]:
         """Leaderboards by user, by review and by logarithm of reviews; one for a single user."""
-        weightings = get_args(Weighting)[: 1 if len(self.paired.users) == 1 else None]
-        return {
-            weighting: Leaderboard(
-                values=self.scores,
+        is_alone, boards = len(self.paired.users) == 1, {}
+        losses_of = (_SIGN[self.better] * self.scores).T
+        signs = {(a, b): paired_signs(losses_of[a], losses_of[b]) for a, b in self._pairs}
+        signs |= {(b, a): SignTest(s.worse, s.better, s.tied) for (a, b), s in signs.items()}
+        for weighting in get_args(Weighting)[: 1 if is_alone else None]:
+            weights = user_weights(self.reviews, weighting)
+            gaps = self._of_one_user() if is_alone else self._of_users(weights)
+            boards[weighting] = Leaderboard(
                 mean=np.array([mean_of_users(column, weights).mean for column in self.scores.T]),
-                below=self._of_one_user() or _differences(self.scores, weights),
+                gaps=gaps | {(b, a): gap.mirrored() for (a, b), gap in gaps.items()},
+                signs=signs,
                 ranks=[run.rank for run in self.runs],
-                times=[TIMES.index(run.when) for run in self.runs],
+                times=[(*WHEN, UNKNOWN).index(run.facts.when) for run in self.runs],
                 sign=_SIGN[self.better],
                 baseline=self.baseline,
             )
-            for weighting in weightings
-            for weights in [user_weights(self.reviews, weighting)]
-        }
+        return boards
 
     @cached_property
     def users(self) -> tuple[User, ...]:
@@ -123,16 +132,11 @@ class Standings:
         return self.paired.reviews[self._has_score]
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        """Range of `scores`."""
-        bounds = next((m.bounds for m in default_panel() if m.name == self.metric), UNBOUNDED)
-        return (0.0, max(map(abs, bounds))) if self.better == "zero" else bounds
-
-    @property
     def leaders(self) -> dict[str, Entry]:
         """The leader of each time at which predictions are made."""
-        runs = {run.name: run for run in self.runs}
-        return {runs[name].when: runs[name] for name in dict.fromkeys(self.rows.leader) if name}
+        runs = dict(zip(self.names, self.runs, strict=True))
+        leaders = [runs[name] for name in dict.fromkeys(self.rows.leader) if name]
+        return {run.facts.when: run for run in leaders}
 
     @cached_property
     def superiority(self) -> pd.DataFrame:
@@ -140,29 +144,22 @@ class Standings:
 
         Ties count half.
         """
-        names, users = [run.name for run in self.runs], len(self.scores) or math.nan
+        users = len(self.scores) or math.nan
         gains = (_SIGN[self.better] * (self.scores - own[:, None]) for own in self.scores.T)
         shares = [(1 + np.sign(gain).sum(axis=0) / users) / 2 for gain in gains]
-        return pd.DataFrame(shares, names, names)
+        return pd.DataFrame(shares, self.names, self.names)
 
     @property
-    def answers(self) -> tuple[int, float, float]:
-        """Scored reviews, and at most so many forgotten and recalled: infinity where not known."""
-        facts = [run.facts for run in self.runs if run.run is not None]
-        forgotten = min((each.forgotten for each in facts), default=math.inf)
-        recalled = min((each.reviews - each.forgotten for each in facts), default=math.inf)
-        return int(self.reviews.sum()), forgotten, recalled
-
-    @property
-    def is_too_small(self) -> bool:
-        """Whether there are too few answers of either kind to say anything."""
-        scored, *kinds = self.answers
-        return scored < FEWEST_REVIEWS or min(kinds) < FEWEST_OF_A_KIND
+    def too_few(self) -> str:
+        """Why scores of so few answers say nothing; "" where there are enough."""
+        scored, own = int(self.reviews.sum()), [run.facts.too_few for run in self.runs if run.run]
+        least = f"Too few answers to tell: {scored:,} scored. It takes {FEWEST_REVIEWS}."
+        return max(own, default="") or least * (scored < FEWEST_REVIEWS)
 
     @cached_property
     def bias(self) -> str | None:
         """The metric of bias at the default retention, if all runs have it."""
-        shared = [name for name in self.runs[0].scores if all(name in r.scores for r in self.runs)]
+        shared = [n for n in self.runs[0].metrics if all(n in run.scores for run in self.runs)]
         metric = bias_at_retention(shared)
         return metric and metric[0]
 
@@ -173,12 +170,26 @@ class Standings:
 
     @cached_property
     def coverage(self) -> Coverage | None:
-        """What the comparison rests on; None if no run says what it has read."""
-        return coverage_of(self.runs, self.paired.reviews, self.reviews, self.metric)
+        """That of the run that has scored most, less what others lack; None if it is not known."""
+        known = [run.facts.coverage for run in self.runs if run.facts.coverage.users.read]
+        if not known:
+            return None
+        most = max(known, key=lambda c: (c.users.read, c.users.scored, c.reviews.scored))
+        users, reviews, left_out = most.users.scored, most.reviews.scored, [*most.left_out]
+        for status, reason, sizes in (
+            ("not_in_every_run", "", self.paired.reviews),
+            ("undefined", self.metric, self.reviews),
+        ):
+            lost = LeftOut(status, reason, users - len(sizes), reviews - int(sizes.sum()))
+            left_out += [lost] if lost.users or lost.reviews else []
+            users, reviews = len(sizes), int(sizes.sum())
+        return Coverage(
+            replace(most.users, scored=users), replace(most.reviews, scored=reviews), (*left_out,)
+        )
 
     def _board(self, weighting: Weighting) -> pd.DataFrame:
         """Return the numbers of each run by a weighting."""
-        board, names = self.boards[weighting], [run.name for run in self.runs]
+        board, names = self.boards[weighting], self.names
         weights, base = user_weights(self.reviews, weighting), board.mean[self.baseline]
         rows = board.order.assign(weighting=weighting, metric=self.metric)
         rows["leader"] = [names[leader] if leader >= 0 else "" for leader in rows.leader]
@@ -202,43 +213,52 @@ class Standings:
         for name in BESIDE:
             scores = self.paired.scores(name)
             whole = scores[_complete(scores)]
-            if name != self.metric and len(whole) and not np.isnan(scores).all():
+            if name != self.metric and len(whole):
                 columns[name] = whole.mean(axis=0)
-        if (bias := self.bias) is not None:
-            means = [mean_of(run, bias, self.paired.users) for run in self.runs]
-            columns |= {bias: np.array([mean.mean_users for mean in means])}
-            for part, key in (("lo", "lo"), ("hi", "hi"), ("users", "n_users")):
-                columns[f"{bias}_{part}"] = np.array([getattr(mean, key) for mean in means])
-        return pd.DataFrame(columns, range(len(self.runs)))
+        beside = pd.DataFrame(columns, range(len(self.runs)))
+        if (bias := self.bias) is None:
+            return beside
+        means = [mean_of(run, bias, self.paired.users) for run in self.runs]
+        of_bias = [(mean.mean_users, mean.lo, mean.hi, mean.n_users) for mean in means]
+        keys = [bias, f"{bias}_lo", f"{bias}_hi", f"{bias}_users"]
+        return beside.join(pd.DataFrame(of_bias, columns=keys))
 
     def _interval(self, model: int, weights: FloatArray) -> tuple[float, float]:
         """Return the interval of a mean; of a single user, that of the run."""
         if len(self.paired.users) == 1:
             known = mean_of(self.runs[model], self.metric, self.paired.users)
             return known.lo, known.hi
-        return clipped(mean_of_users(self.scores[:, model], weights).interval(), self.bounds)
+        bounds = next((m.bounds for m in default_panel() if m.name == self.metric), UNBOUNDED)
+        bounds = (0.0, max(map(abs, bounds))) if self.better == "zero" else bounds
+        return clipped(mean_of_users(self.scores[:, model], weights).interval(), bounds)
+
+    def _of_users(self, weights: FloatArray) -> dict[tuple[int, int], Estimate]:
+        """Estimate the mean difference of every two runs over users."""
+        scores, largest = self.scores, np.abs(self.scores).max(axis=0, initial=0.0).tolist()
+        return {
+            (a, b): mean_of_users(
+                scores[:, a] - scores[:, b], weights, size=max(largest[a], largest[b])
+            )
+            for a, b in self._pairs
+        }
 
     def _of_one_user(self) -> dict[tuple[int, int], Estimate]:
-        """Compare runs review by review, if there is one user; nothing otherwise.
+        """Compare every two runs by review: from saved predictions, if the metric is a mean."""
+        by_review = self.metric in PER_REVIEW
+        reviews = next(same_reviews(self.runs, self.paired.users)) if by_review else {}
+        gaps = {}
+        for a, b in self._pairs:
+            gaps[a, b] = Estimate(float(self._every_score[0, a] - self._every_score[0, b]))
+            if a in reviews and b in reviews:
+                one, (ours, theirs) = reviews[a], (losses(reviews[n], self.metric) for n in (a, b))
+                size = float(max(np.abs(ours).max(), np.abs(theirs).max()))
+                clusters = [one.card] if one.day is None else [one.card, one.day]
+                gaps[a, b] = clustered_mean(ours - theirs, *clusters, size=size)
+        return gaps
 
-        That takes saved predictions, and a metric that is a mean over reviews.
-        """
-        if len(self.paired.users) > 1:
-            return {}
-        reviews = {}
-        if self.metric in PER_REVIEW:
-            reviews = SameReviews(self.runs).read(self.paired.users[0])
-        of_runs = {number: losses(each, self.metric) for number, each in reviews.items()}
-        below = {}
-        for a in range(len(self.runs)):
-            for b in range(a):
-                below[a, b] = Estimate(float(self._every_score[0, a] - self._every_score[0, b]))
-                if a in of_runs and b in of_runs:
-                    one, (ours, theirs) = reviews[a], (of_runs[a], of_runs[b])
-                    size = float(max(np.abs(ours).max(), np.abs(theirs).max()))
-                    clusters = [one.card] if one.day is None else [one.card, one.day]
-                    below[a, b] = clustered_mean(ours - theirs, *clusters, size=size)
-        return below
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        return [(a, b) for a in range(len(self.runs)) for b in range(a)]
 
     @cached_property
     def _every_score(self) -> FloatArray:
@@ -249,18 +269,6 @@ class Standings:
     @cached_property
     def _has_score(self) -> BoolArray:
         return _complete(self._every_score)
-
-
-def _differences(scores: FloatArray, weights: FloatArray) -> dict[tuple[int, int], Estimate]:
-    """Estimate the mean difference between every two columns of scores [users, models]."""
-    largest = np.abs(scores).max(axis=0, initial=0.0).tolist()
-    return {
-        (a, b): mean_of_users(
-            scores[:, a] - scores[:, b], weights, size=max(largest[a], largest[b])
-        )
-        for a in range(scores.shape[1])
-        for b in range(a)
-    }
 
 
 def mean_of(entry: Entry, metric: str, users: Sequence[User]) -> MetricSummary:
@@ -274,22 +282,6 @@ def mean_of(entry: Entry, metric: str, users: Sequence[User]) -> MetricSummary:
     if len(users) == 1 and known is not None and known.mean_users == mean.mean_users:
         return replace(mean, lo=known.lo, hi=known.hi)
     return mean
-
-
-def usual_baseline(runs: Sequence[Entry]) -> int:
-    """Return the number of each user's average, or else of the first run that may lead."""
-    order = [
-        (run.rank, AVERAGES.index(run.algo) if run.algo in AVERAGES else len(AVERAGES))
-        for run in runs
-    ]
-    return order.index(min(order))
-
-
-def _about(run: Entry) -> dict[str, Any]:
-    """Return what a run is."""
-    counts = {name: getattr(run.facts, name) for name in ("fits", *EXCEPTIONS)}
-    known = {name: count if run.facts.fits else None for name, count in counts.items()}
-    return {"run": run.name, "when": run.when, "traits": " ".join(run.traits), **known}
 
 
 def _complete(scores: FloatArray) -> BoolArray:

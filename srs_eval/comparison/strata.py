@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from srs_eval.comparison.pairing import Paired
-from srs_eval.comparison.predictions import PER_REVIEW, SameReviews, losses
-from srs_eval.data.reviews import FloatArray, IntArray
+from srs_eval.comparison.pairing import Paired, same_reviews
+from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.bootstrap import sample_of
 from srs_eval.metrics.means import mean_of_users, ratio_of_sums
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.scores import um_plus
+from srs_eval.metrics.tally import log_losses
 
+# Metrics that are a mean of a loss of each review
+PER_REVIEW = ("log_loss", "brier")
 # Users whose predictions are read at most
 READ = 10_000
 # Facts by the column of predictions: what it is, and where its strata begin. Values below the first
@@ -76,20 +78,20 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     Of more than 10,000 users, 10,000 are read: those with the smallest digests of their names. None
     if the baseline, or every other run, has no saved predictions.
     """
-    same = SameReviews(paired.runs)
-    if baseline not in same.runs or len(same.runs) < 2:
+    saved = [run.has_predictions for run in paired.runs]
+    if not saved[baseline] or sum(saved) < 2:
         return None
+    names = [run.name for run in paired.runs if run.has_predictions]
     users, is_alone = sample_of(paired.users, READ), len(paired.users) == 1
     of_users, um_of_users = [], []
-    for user in users:
-        reviews = same.read(user)
+    for reviews in same_reviews(paired.runs, users):
         of_users.append(_sums(reviews, baseline, metric, by_card=is_alone))
         several = [*reviews.values()]
         um_of_users.append([[um_plus(a.p, b.p, a.recalled) for b in several] for a in several])
-    names = [paired.runs[number].name for number in same.runs]
     rows: list[dict[str, Any]] = []
     for fact, parts in zip(FACTS, zip(*of_users, strict=True), strict=True):
-        gaps, mass, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+        sums = np.concatenate(parts)
+        counts, mass = sums[:, :, 0], sums[:, :, 1]
         strata = np.flatnonzero(counts.any(axis=0)).tolist()
         for k in strata if len(strata) > 1 else ():
             about = {
@@ -99,7 +101,7 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
                 "reviews": int(counts[:, k].sum()),
                 "clusters": int(np.count_nonzero(counts[:, k])),
             }
-            for run, column in zip(names, gaps[:, k].T, strict=True):
+            for run, column in zip(names, sums[:, k, 2:].T, strict=True):
                 estimate = ratio_of_sums(column, mass[:, k], size=1.0)
                 ends = dict(zip(("lo", "hi"), estimate.interval(), strict=True))
                 rows.append({**about, "run": run, "difference": estimate.mean, **ends})
@@ -117,31 +119,33 @@ def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
     )
 
 
+def losses(predictions: Predictions, metric: str) -> FloatArray:
+    """Score each review by log loss, or by the Brier score where that is the metric."""
+    p, recalled = predictions.p.astype(np.float64, copy=False), predictions.recalled
+    return (p - recalled) ** 2 if metric == "brier" else log_losses(p, recalled)
+
+
 def _sums(
     predictions: Mapping[int, Predictions], baseline: int, metric: str, *, by_card: bool
-) -> list[tuple[FloatArray, FloatArray, IntArray]]:
+) -> list[FloatArray]:
     """Sum the reviews of one user by stratum of each fact.
 
-    Return weighted differences [clusters, strata, runs], weights [clusters, strata] and numbers of
-    reviews [clusters, strata]. Clusters are the user or, if it is the only one, its cards.
+    Return [clusters, strata, 2 + runs]: numbers of reviews, weights, and weighted differences.
+    Clusters are the user or, if it is the only one, its cards.
     """
     reviews = predictions[baseline]
-    before = losses(reviews, metric)
+    before, size = losses(reviews, metric), len(reviews)
     gaps = [losses(each, metric) - before for each in predictions.values()]
     cluster = np.unique(reviews.card if by_card else reviews.user, return_inverse=True)[1]
-    sums: list[tuple[FloatArray, FloatArray, IntArray]] = []
+    sums = []
     for fact, (_, edges) in FACTS.items():
-        values = np.full(len(reviews), len(reviews)) if fact == "size" else getattr(reviews, fact)
-        known = slice(None if values is not None else 0)  # no review if the fact was not saved
-        place = (
-            0 if values is None else np.searchsorted([*edges.values()], values, side="right") - 1
-        )
-        shape = int(cluster.max()) + 1, len(edges)
-        cell = (cluster * len(edges) + np.clip(place, 0, len(edges) - 1))[known]
-        counts, *of_runs = (
-            np.bincount(cell, weights, minlength=shape[0] * shape[1]).reshape(shape)
-            for weights in (None, *(gap[known] for gap in gaps))
-        )
-        size = len(reviews)
-        sums.append((np.stack(of_runs, axis=2) / size, counts / size, counts.astype(np.int64)))
+        values = np.full(size, size) if fact == "size" else getattr(reviews, fact)
+        values = () if values is None else values  # where the fact was not saved
+        place = np.searchsorted([*edges.values()], values, side="right") - 1
+        cell = cluster[: len(values)] * len(edges) + np.clip(place, 0, len(edges) - 1)
+        cells = (int(cluster.max()) + 1) * len(edges)
+        count = np.bincount(cell, minlength=cells)
+        of_runs = [np.bincount(cell, gap[: len(values)], cells) / size for gap in gaps]
+        planes = np.stack([count, count / size, *of_runs], axis=1)
+        sums.append(planes.reshape(-1, len(edges), len(planes.T)))
     return sums

@@ -22,19 +22,9 @@ def one_line(text: str) -> str:
     return re.sub(f"[{_UNSAFE}]", lambda sign: sign[0].encode("unicode_escape").decode(), line)
 
 
-def number(value: float) -> str:
-    """Format a score; nothing if it is undefined."""
-    return "" if math.isnan(value) else f"{value:z.4f}"
-
-
-def signed(value: float) -> str:
-    """Format a difference with its sign; nothing if it is undefined.
-
-    >>> signed(0.01234), signed(-0.0), signed(float("nan"))
-    ('+0.0123', '0.0000', '')
-    """
-    text = f"{value:+z.4f}"
-    return "" if math.isnan(value) else text.lstrip("+") if float(text) == 0 else text
+def number(value: float, sign: str = "") -> str:
+    """Format a score, or with the sign ``+`` a difference; nothing if it is undefined."""
+    return "" if math.isnan(value) else f"{value:{sign}z.4f}"
 
 
 def percent(value: float) -> str:
@@ -46,19 +36,18 @@ def percent(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:z.1f} %"
 
 
-def interval(low: float, high: float, digits: int = 4, *, sign: bool = False) -> str:
+def interval(low: float, high: float, sign: str = "") -> str:
     """Format an interval, with enough digits to show the signs of its bounds; nothing for none.
 
-    >>> interval(-0.00001, 0.2), interval(0.1, 0.2, sign=True)
+    >>> interval(-0.00001, 0.2), interval(0.1, 0.2, "+")
     ('[-0.00001, 0.20000]', '[+0.1000, +0.2000]')
     """
     if math.isnan(low) or math.isnan(high):
         return ""
-    nearest = min((abs(bound) for bound in (low, high) if bound), default=math.inf)
+    nearest, digits = min((abs(bound) for bound in (low, high) if bound), default=1.0), 4
     while nearest < 0.5 * 10.0**-digits and digits < 9:
         digits += 1
-    form = f"{'+' if sign else ''}z.{digits}f"
-    return f"[{low:{form}}, {high:{form}}]"
+    return f"[{low:{sign}z.{digits}f}, {high:{sign}z.{digits}f}]"
 
 
 def counted(count: float, noun: str) -> str:

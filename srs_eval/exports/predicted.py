@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from srs_eval.comparison.entry import Entry
-from srs_eval.comparison.published import known_when
+from srs_eval.comparison.entry import DIGEST, SIZE, Entry, index_of, known_when
 from srs_eval.comparison.words import one_line
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, ScoreError
@@ -47,17 +47,17 @@ def scored_lines(file: Path, panel: Panel) -> Entry:
                 break
     if problems or not sizes:
         raise ConfigError(*(problems or [f"{file}: is empty; {_EXPECTED}"]))
-    scores = {name: np.array([each[name] for each in values]) for name in panel.names}
+    scores = pd.DataFrame(values, index_of(sizes), panel.names)
     metrics = summarise(
         panel.names,
-        np.column_stack([*scores.values()]),
+        scores.to_numpy(),
         np.array([*sizes.values()], np.int64),
         {},
         bounds={metric.name: metric.bounds for metric in panel},
     )
     name = one_line(file.stem)
     facts = Summary(label=name, users=len(sizes), metrics=metrics, when=known_when(name))
-    return Entry(name, file, dict.fromkeys(sizes, ""), sizes, scores, facts)
+    return Entry(name, file, scores.assign(**{SIZE: [*sizes.values()], DIGEST: ""}), facts)
 
 
 def _columns(line: str) -> tuple[User, dict[str, Any]]:

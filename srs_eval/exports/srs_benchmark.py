@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.algorithms.algorithm import UNKNOWN
-from srs_eval.comparison.entry import Entry
-from srs_eval.comparison.published import METRICS, PUBLISHED, TRAITS_OF_MODEL
+from srs_eval.comparison.entry import METRICS, PUBLISHED, SIZE, TRAITS_OF_MODEL, Entry
 from srs_eval.comparison.words import counted
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
@@ -67,7 +66,7 @@ def result_rows(entry: Entry, user: str | None = None) -> ResultRows:
     rows = [
         {"metrics": {name: values[place] for name, values in columns.items()}}
         | _about(entry, whose, fits.get(whose, ()))
-        for place, whose in enumerate(entry.rows)
+        for place, whose in enumerate(entry.users)
         if user is None or str(whose) == user
     ]
     if not rows:
@@ -108,12 +107,12 @@ def _value(name: str, value: float, digits: int | None) -> float | None:
 
 def _about(entry: Entry, user: User, fits: Sequence[Fit]) -> dict[str, Any]:
     """Return what a line has beside the metrics."""
-    about: dict[str, Any] = {"user": user, "size": int(entry.reviews[user])}
+    about: dict[str, Any] = {"user": user, "size": int(entry.scores[SIZE][user])}
     if fits:
         parameters = _parameters(max(fits, key=lambda fit: fit.fold))
         about |= {"parameters": parameters} if parameters else {}
         about["time_ms"] = round(1000 * math.fsum(fit.seconds for fit in fits), 3)
-    about |= {"when": entry.when} if entry.when != UNKNOWN else {}
+    about |= {"when": entry.facts.when} if entry.facts.when != UNKNOWN else {}
     return about | ({TRAITS_OF_MODEL: list(entry.traits)} if entry.traits else {})
 
 
@@ -156,7 +155,7 @@ def _notes(entry: Entry, fits: Mapping[User, Sequence[Fit]]) -> Iterator[str]:
     ]
     for status, count in Counter(without).items():
         yield f"{counted(count, 'user')} without a line: {status} (fits.parquet)"
-    if not all(isinstance(user, int) for user in entry.rows):
+    if not all(isinstance(user, int) for user in entry.users):
         yield "users have names, where srs-benchmark has whole numbers"
     if fits:
         yield _FITS_ALONE

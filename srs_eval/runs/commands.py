@@ -64,9 +64,8 @@ class Compare:
 def compare(options: Compare) -> None:
     """Compare, print the result, write the files, and log them."""
     from srs_eval.comparison.compare import compare as compared
-    from srs_eval.comparison.inputs import read_runs
-    from srs_eval.comparison.published import read_published
-    from srs_eval.comparison.sweep import report
+    from srs_eval.comparison.compare import report
+    from srs_eval.comparison.entry import read_published, read_runs
     from srs_eval.exports.upstream import is_another_model
     from srs_eval.runs.config import named_option
 
@@ -153,7 +152,7 @@ def export(options: Export) -> int:
 
 def _export_results(options: Export) -> int:
     """Write runs as results of srs-benchmark."""
-    from srs_eval.comparison.inputs import read_runs
+    from srs_eval.comparison.entry import read_runs
     from srs_eval.exports.srs_benchmark import RESULTS, result_rows
 
     if options.fold is not None:
@@ -271,7 +270,7 @@ def score(options: Score) -> None:
 
     panel = default_panel()
     entry = scored_lines(options.file, panel)
-    say(f"{len(entry.rows):,} users, {sum(entry.reviews.values()):,} reviews\n")
+    say(f"{entry.facts.users:,} users, {entry.scores.reviews.sum():,} reviews\n")
     say(f"{table(entry.facts, panel)}\n")
     if options.out:
         _write({f"{entry.name}{RESULTS}": result_rows(entry).text}, options.out, RESULTS)

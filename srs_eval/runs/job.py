@@ -311,7 +311,7 @@ def _refuse_other_settings(config: DictConfig, folder: Path) -> None:
 
 def _compared(config: DictConfig) -> bool:
     """Compare the jobs of a sweep; return whether anything has failed."""
-    from srs_eval.comparison.sweep import compare_jobs  # not for one run
+    from srs_eval.comparison.compare import compare_jobs  # not for one run
 
     published()
     folder = Path(config.hydra.sweep.dir)

@@ -35,9 +35,9 @@ def advice(run: Run, setup: Setup) -> list[str]:
         seconds = setup.source.read(setup.source.users()[0]).elapsed_seconds
         if seconds is not None and (share := (seconds > 0).mean()) > 1 / 2:
             return [
-                f"{setup.protocol.name} scores {covered.scored / covered.read:.1%} of the reviews: "
-                "add protocol=srs_benchmark_secs, which also scores those of one day "
-                f"({share:.0%} of the first user's)"
+                f"{setup.protocol.name} scores {100 * covered.scored / covered.read:.1f} % of the "
+                "reviews: add protocol=srs_benchmark_secs, which also scores those of one day "
+                f"({100 * share:.0f} % of the first user's)"
             ]
     return []
 
@@ -109,7 +109,7 @@ def _left_out(run: Run) -> Iterator[str]:
     """Go through what is left out for which reason."""
     covered = run.facts.coverage
     if covered.caution:
-        yield covered.caution
+        yield f"caution: {covered.caution}"
     yield from _reasons(run)
     for reason, count in run.facts.left_out.items():
         yield f"left out: {count:,} {reason}"

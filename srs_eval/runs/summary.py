@@ -87,11 +87,11 @@ class Coverage:
     def caution(self) -> str:
         """A warning where more than a tenth of users or reviews is left out; else ""."""
         shares = [
-            f"{part / whole:.0%} of the {what} ({part:,} of {whole:,})"
+            f"{100 * part / whole:.0f} % of the {what} ({part:,} of {whole:,} read)"
             for what, (part, whole) in self.lost.items()
             if part > LOUD * whole
         ]
-        return f"caution: {' and '.join(shares)} left out" if shares else ""
+        return f"{' and '.join(shares)} left out" if shares else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from srs_eval.runs.summary import TRAITS
 from srs_eval.runs.words import dotted
 
 if TYPE_CHECKING:
-    from srs_eval.comparison.sweep import Report
+    from srs_eval.comparison.compare import Report
 
 SHOWN = (*HEADLINE, "brier", "ici")
 _DESCRIPTION = "mlflow.note.content"

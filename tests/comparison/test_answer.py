@@ -9,11 +9,9 @@ import pytest
 from commands import process
 
 from srs_eval.comparison.answer import headline, table, terminal
-from srs_eval.comparison.compare import compare
+from srs_eval.comparison.compare import compare, compare_jobs
 from srs_eval.comparison.entry import read_entry
-from srs_eval.comparison.files import as_json, latex, markdown
-from srs_eval.comparison.report import page
-from srs_eval.comparison.sweep import compare_jobs
+from srs_eval.comparison.report import as_json, latex, markdown, page
 
 TWO = ("a", "|", "b", "blur=1")
 
@@ -209,9 +207,11 @@ def test_what_is_left_out_is_said_in_every_output_and_adds_up(
     assert (coverage["users"]["scored"], coverage["reviews"]["scored"]) == (users, reviews)
     lost = [each["users"] for each in coverage["left_out"]]
     assert lost == ([7, 12 - users] if few else [7])
+    lost = 20 - users, 3_100 - reviews
     left_out = (
-        f"{5 * (20 - users)} % of the users and {(3_100 - reviews) / 40:.0f} % of the reviews"
+        f"{5 * lost[0]} % of the users ({lost[0]} of 20 read) and {lost[1] / 40:.0f} % of the"
     )
+    left_out += f" reviews ({lost[1]:,} of 4,000 read)"
     for form in (terminal, markdown, latex, page):
         text = " ".join(re.sub(r"\\|&nbsp;", " ", form(found)).split())
         assert f"{left_out} left out" in text, form.__name__

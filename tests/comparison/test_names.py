@@ -14,9 +14,8 @@ from saved import entry_with
 
 from srs_eval.comparison.answer import terminal
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.escapes import for_csv
-from srs_eval.comparison.files import as_json, csv_text, latex, markdown
-from srs_eval.comparison.report import page
+from srs_eval.comparison.page import for_csv
+from srs_eval.comparison.report import as_json, csv_text, latex, markdown, page
 from srs_eval.comparison.words import one_line
 
 PAYLOADS = {
@@ -52,8 +51,8 @@ NAMES = pytest.mark.parametrize("name", PAYLOADS.values(), ids=PAYLOADS)
 PLAIN = "plain"
 MACROS = {
     *("begin", "end", "centering", "caption", "label", "toprule", "midrule", "bottomrule"),
-    *("textbf", "textbackslash", "textasciitilde", "textasciicircum", "textless"),
-    *("textgreater", "textdegree", "dag", "S", "geq"),
+    *("textbackslash", "textasciitilde"),
+    "ensuremath",
     *("resizebox", "ifdim", "width", "linewidth", "else", "fi"),
 }
 
@@ -119,7 +118,7 @@ def shape_of_csv(text):
 
 
 # What writes a verdict, what of it does not depend on names, and what it may not have.
-IN_MARKDOWN = r"<|\]\(|\]:|\]\[|://|www\.|&(?!amp;|lt;)|(?<!\\)(?:\\\\)*[`$~]"
+IN_MARKDOWN = r"\]\(|\]:|\]\[|://|www\.|(?<!\\)(?:\\\\)*[`$~<&]"
 IN_LATEX = r"(?m)^[^%\n].*(?<!\\)[%#^$]|(?:\\\\|\\midrule)\s*(?:\[|\*)"
 FORMATS = (
     (terminal, lambda text: [], None),

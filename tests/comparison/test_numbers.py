@@ -17,8 +17,8 @@ from saved import entry_with
 
 from srs_eval.comparison.answer import terminal, verdict
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.files import JSON, csv_text, latex, markdown, write_files
 from srs_eval.comparison.leaderboard import NOISE
+from srs_eval.comparison.report import JSON, csv_text, latex, markdown, write_files
 
 RUNS = ("ann", "bob", "cleo", "dan", "eve")
 TIMES = ("previous_review", "day_before", "at_review")

@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from srs_eval.comparison.entry import read_entry
-from srs_eval.comparison.inputs import read_runs
+from srs_eval.comparison.entry import is_published, read_entry, read_published, read_runs
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.published import is_published, read_published
 from srs_eval.errors import ConfigError
 from srs_eval.runs.folder import SCORES
 
@@ -37,11 +35,11 @@ def test_a_file_is_recognised_by_what_is_in_it(tmp_path, make_run):
     assert found == {"Model.jsonl", "table.parquet"}
     assert not is_published(make_run("a") / SCORES)
     (run,), _ = read_runs([lines])
-    assert (run.name, run.reviews) == ("Model", {1: 10, 2: 20})
+    assert (run.name, run.scores.reviews.to_dict()) == ("Model", {1: 10, 2: 20})
     assert run.values("log_loss", [2, 1, 3]).tolist()[:2] == [0.4, 0.3]
     assert np.isnan(run.values("auc", [1, 2])).all()
     first, second = read_published(table)
-    assert (first.name, first.reviews, second.name) == ("x", {1: 5, 2: 7}, "y")
+    assert (first.name, first.scores.reviews.tolist(), second.name) == ("x", [5, 7], "y")
     assert first.values("log_loss", [1, 2]).tolist() == [0.3, 0.5]
 
 
@@ -52,7 +50,7 @@ def test_of_a_folder_tables_are_read_first_and_can_say_when_models_predict(tmp_p
     table.to_parquet(tmp_path / "z.parquet")
     found = {run.name: run for run in read_published(tmp_path)}
     assert found["a"].values("log_loss", [1]).tolist() == [0.2]
-    assert (found["a"].when, found["b"].when) == ("previous_review", "day_before")
+    assert (found["a"].facts.when, found["b"].facts.when) == ("previous_review", "day_before")
     (tmp_path / "about.txt").touch()
     runs, _ = read_runs([tmp_path])
     assert {run.name for run in runs} == {"a", "b"}
@@ -60,7 +58,7 @@ def test_of_a_folder_tables_are_read_first_and_can_say_when_models_predict(tmp_p
 
 def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     run = read_entry(make_run("mine"))
-    sizes = dict(run.reviews)
+    sizes = run.scores.reviews.to_dict()
     theirs = write_lines(tmp_path / "Theirs.jsonl", {**sizes, 99: 5}, [0.5] * 13)
     yardstick = read_published(theirs)
     paired = pair([run], yardstick)
@@ -83,7 +81,7 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
 )
 def test_published_models_predict_when_that_is_known_or_stated(tmp_path, model, stated, when):
     lines = write_lines(tmp_path / f"{model}.jsonl", {1: 10, 2: 10}, [0.3, 0.4], when=stated)
-    assert [run.when for run in read_published(lines)] == [when]
+    assert [run.facts.when for run in read_published(lines)] == [when]
 
 
 def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):

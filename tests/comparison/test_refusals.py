@@ -9,11 +9,8 @@ import pytest
 from commands import write
 
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.entry import read_entry, with_own_names
-from srs_eval.comparison.inputs import read_runs
-from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.predictions import SameReviews
-from srs_eval.comparison.published import read_published
+from srs_eval.comparison.entry import read_entry, read_published, read_runs, with_own_names
+from srs_eval.comparison.pairing import pair, same_reviews
 from srs_eval.comparison.strata import stratify
 from srs_eval.errors import ConfigError
 
@@ -91,9 +88,9 @@ def test_published_scores_differ_by_number_and_runs_beside_them_by_digest_too(ma
     one, other = (
         read_entry(make_run(n, rows={4: slice(k, 100 + k)})) for n, k in (("a", 0), ("b", 9))
     )
-    published = replace(one, name="x", rows=dict.fromkeys(one.rows, ""), run=None)
-    fewer = replace(published, reviews={**one.reviews, 3: 17})
-    number = "x scored other reviews than a of user 3: 17 and 120 of user 3, by number"
+    published = replace(one, name="x", scores=one.scores.assign(rows=""), run=None)
+    fewer = replace(published, scores=published.scores.assign(reviews=[120, 120, 17] + 9 * [120]))
+    number = "x scored other reviews than a of users 1, 2, 3.*: 120 and 80 of user 1"
     digest = "b scored other reviews than a of user 4: 100 and 100 of user 4, by digest"
     for runs, yardsticks, said in (
         ([one], [fewer], number),
@@ -103,7 +100,7 @@ def test_published_scores_differ_by_number_and_runs_beside_them_by_digest_too(ma
     ):
         with pytest.raises(ConfigError, match=said):
             pair(runs, yardsticks)
-    assert pair([one], [published]).users == tuple(one.rows)
+    assert pair([one], [published]).users == tuple(one.users)
 
 
 def test_predictions_of_other_reviews_are_refused(make_run):
@@ -115,7 +112,7 @@ def test_predictions_of_other_reviews_are_refused(make_run):
         before = (folder / "predictions.parquet").read_bytes()
         copyfile(other / "predictions.parquet", folder / "predictions.parquet")
         with pytest.raises(ConfigError, match="different runs"):
-            SameReviews(runs).read(1)
+            next(same_reviews(runs, [1]))
         with pytest.raises(ConfigError, match="different runs"):
             stratify(pair(runs), 0, "brier")
         (folder / "predictions.parquet").write_bytes(before)

@@ -5,7 +5,7 @@ import math
 import pytest
 from saved import entry_with
 
-from srs_eval.comparison.remarks import warnings
+from srs_eval.comparison.answer import warnings
 from srs_eval.comparison.standings import mean_of
 from srs_eval.metrics.means import MetricSummary
 
@@ -46,7 +46,7 @@ def test_scores_are_not_what_they_seem_from_a_limit_on(scores, said):
     ],
 )
 def test_a_model_that_reads_the_outcome_is_asked_whether_it_does(about, is_said):
-    assert bool(warnings(model({"auc": [1.0]}, **about), [0])) == is_said
+    assert bool([*warnings(model({"auc": [1.0]}, **about), [0])]) == is_said
 
 
 def test_of_a_single_user_the_interval_of_the_run_counts_if_it_is_of_these_reviews():

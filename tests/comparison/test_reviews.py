@@ -9,9 +9,8 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import read_entry, with_own_names
-from srs_eval.comparison.files import as_json
 from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.report import page
+from srs_eval.comparison.report import as_json, page
 from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.strata import FACTS, stratify
 from srs_eval.metrics.bootstrap import sample_of
@@ -78,14 +77,14 @@ def test_scores_are_those_of_the_merged_files(overlapping, metric):
             saved = read_entry(folder).values(metric, [user])[0]
             assert (found[place, number] == saved) or user in (4, 5)
     for run in paired.runs:
-        assert run.rows == paired.runs[0].rows
-        assert list(run.reviews.values()) == paired.reviews.tolist()
+        assert run.scores.rows.equals(paired.runs[0].scores.rows)
+        assert run.scores.reviews.tolist() == paired.reviews.tolist()
 
 
 def test_outputs_say_what_was_compared_and_strata_are_of_it_too(overlapping):
     runs, common = [read_entry(folder) for folder in overlapping], merged(*overlapping)
     verdict = Standings(intersected(*overlapping), "log_loss", "lower")
-    most = sum(max(run.reviews[user] for run in runs) for user in verdict.users)
+    most = sum(max(run.scores.reviews[user] for run in runs) for user in verdict.users)
     (note,) = as_json(verdict)["notes"]
     assert f"{len(common):,} of {most:,} reviews, 12 of 12 users" in note
     assert as_json(verdict)["reviews"] == len(common)

@@ -190,7 +190,7 @@ def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_pa
     assert failed.reason == "user broken: ValueError: row 17 of 5,000 is torn"
     assert (skipped.users, skipped.reviews) == (3, 8 + 9 + 10)
     assert "reviews can be scored, 6 are needed" in skipped.reason
-    assert "of the users (4 of 9)" in coverage.caution
+    assert "of the users (4 of 9 read)" in coverage.caution
     few = {n: invented_log(seed=n, user=n) for n in range(9)} | {9: short_log(9, 8)}
     tenth = evaluate(setup(logs=few), tmp_path / "few", bar=NO_BAR).summary
     assert "of the users" not in tenth.coverage.caution
