@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ _QUICKLY_SORTED = 1 << 16
 _ANY_RATING = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CardRows:
     """The rows of a log card by card: find them once, and count along the cards at will."""
 
@@ -76,11 +77,9 @@ class CardRows:
         return result
 
 
-_Known = tuple[IntArray, CardRows]
-# Cards and rows of the log that was sorted last, and of the latest of its beginnings. The same
-# cards are asked for again and again: to fit what was just predicted, for instance, and every fold
-# is a beginning of one log.
-_recent: list[tuple[_Known, ...]] = [()]
+# Cards and rows of the log that was sorted last: the same cards are asked for again and again, to
+# fit what was just predicted for instance, and every fold is a beginning of one log.
+_recent: list[tuple[IntArray, CardRows]] = []
 
 
 def rows_by_card(card: IntArray) -> CardRows:
@@ -90,15 +89,8 @@ def rows_by_card(card: IntArray) -> CardRows:
     >>> rows_by_card(np.array([7, 9, 7])).order.tolist()
     [0, 2, 1]
     """
-    for cards, rows in _recent[0]:
-        if np.array_equal(card, cards):
-            return rows
-    whole = _whole_log(card)
-    cards, rows = whole
-    if len(cards) > len(card):
-        rows = _along(card, rows.order[rows.order < len(card)])
-        _recent[0] = (whole, (card.copy(), rows))
-    return rows
+    whole = rows_of_whole_log(card)
+    return whole if len(whole.order) == len(card) else _beginning(whole, len(card))
 
 
 def rows_of_whole_log(card: IntArray) -> CardRows:
@@ -106,17 +98,18 @@ def rows_of_whole_log(card: IntArray) -> CardRows:
 
     Of the whole log, where that was sorted before: then there are rows beyond the last of `card`.
     """
-    return _whole_log(card)[1]
+    for cards, rows in _recent:
+        if np.array_equal(card, cards[: len(card)]):
+            return rows
+    rows = _along(card, stable_order(card))
+    _recent[:] = [(card.copy(), rows)]
+    return rows
 
 
-def _whole_log(card: IntArray) -> _Known:
-    """Return the log sorted last if it begins with these cards, else sort them."""
-    recent = _recent[0]
-    if recent and np.array_equal(card, recent[0][0][: len(card)]):
-        return recent[0]
-    whole = card.copy(), _along(card, stable_order(card))
-    _recent[0] = (whole,)
-    return whole
+@lru_cache(maxsize=1)
+def _beginning(whole: CardRows, length: int) -> CardRows:
+    """Return the rows of each card in the beginning of a log."""
+    return _along(whole.number[:length], whole.order[whole.order < length])
 
 
 def _along(card: IntArray, order: IntArray) -> CardRows:
@@ -188,15 +181,16 @@ def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
     """
     _, last = np.unique(reviews.card[::-1], return_index=True)
     last = np.sort(len(reviews) - 1 - last)
-    following: dict[str, Any] = {
-        "day": np.full(len(last), reviews.day.max(initial=0)),
-        "rating": np.full(len(last), _ANY_RATING),
-        "elapsed_days": np.ones(len(last), np.int64),
-        "elapsed": np.ones(len(last)),
-        "row": np.arange(len(reviews), len(reviews) + len(last)),
+    rows = np.arange(len(reviews), len(reviews) + len(last))
+    following = {
+        "day": reviews.day.max(initial=0),
+        "rating": _ANY_RATING,
+        "elapsed_days": 1,
+        "elapsed": 1.0,
+        "row": rows,
     }
     columns: dict[str, Any] = {}
     for name, column in columns_of(reviews).items():
-        added = following.get(name, column[last])
+        added = np.broadcast_to(following.get(name, column[last]), column[last].shape)
         columns[name] = np.concatenate([column, added.astype(column.dtype)])
-    return replace(reviews, **columns), np.arange(len(reviews), len(reviews) + len(last))
+    return replace(reviews, **columns), rows

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.errors import Violation
@@ -43,6 +44,8 @@ def column_of(values: Any) -> pd.Series:
     """Return values as a column of numbers, of times or of text; other cells stay what they are."""
     one_dimension = isinstance(values, pd.Series) or np.ndim(values) == 1
     column = pd.Series(values if one_dimension else [*map(str, values)])
+    if isinstance(column.dtype, pd.ArrowDtype):
+        column = pd.Series(pa.array(column).to_pandas(), column.index)
     if isinstance(column.dtype, pd.CategoricalDtype):
         categories = pd.Series(column.cat.categories.array)
         column = categories.reindex(column.cat.codes).set_axis(column.index)
@@ -71,11 +74,9 @@ def _numeric(values: pd.Series) -> pd.Series:
     column = _plain(values)
     if column.dtype.kind in "iuf":
         return column
-    try:
-        return pd.to_numeric(column.astype(object), errors="coerce")
-    except OverflowError:  # pandas does not coerce a number beyond the range of floats
-        short = column.str.len() < _MOST_DIGITS
-        return pd.to_numeric(column.astype(object).where(short), errors="coerce")
+    # pandas does not coerce a number beyond the range of floats.
+    short = column.astype(object).where(column.str.len() < _MOST_DIGITS)
+    return pd.to_numeric(short, errors="coerce")
 
 
 def numbers(column: pd.Series) -> FloatArray:
@@ -95,7 +96,7 @@ def whole_numbers(values: pd.Series) -> tuple[IntArray, BoolArray]:
         bad = (column > _LARGEST).to_numpy(bool)
         return column.mask(bad, 0).to_numpy(np.int64), bad
     floats = column.to_numpy(np.float64, na_value=np.nan)
-    good = np.isfinite(floats) & (floats == np.floor(floats)) & (np.abs(floats) < _EXACT_FLOAT)
+    good = (floats == np.floor(floats)) & (np.abs(floats) < _EXACT_FLOAT)
     return np.where(good, floats, 0).astype(np.int64), ~good
 
 
@@ -125,12 +126,11 @@ def read_names(values: pd.Series) -> tuple[pd.Series, BoolArray]:
     one, is no name, or a number that has lost digits, as 1.70004E+12 of a spreadsheet.
     """
     column = _plain(values)
-    if column.dtype.kind == "f":
-        floats = column.to_numpy(np.float64, na_value=np.nan)
-        bad = ~(np.abs(floats) < _EXACT_FLOAT) | (floats != np.floor(floats))
-        return column.mask(bad), bad
     if column.dtype.kind in "iu" and not (column > _LARGEST).any():
         return column, column.isna().to_numpy(bool)
+    if column.dtype.kind == "f":
+        _, bad = whole_numbers(column)
+        return column.mask(bad), bad
     codes, distinct = pd.factorize(column)  # one of each is enough
     words = [str(value).strip() for value in distinct]
     present = [None if word in _MISSING or is_rounded(word) else word for word in words]
@@ -160,9 +160,9 @@ def identities(names: pd.Series) -> pd.Series:
     return pd.Series(codes, index=names.index, dtype="Int64").mask(codes < 0)
 
 
-def folded(word: str) -> str:
+def folded(word: object) -> str:
     """Write a word as it is compared: without capital letters, blanks around it, and ``.0``."""
-    return word.strip().casefold().removesuffix(".0")
+    return str(word).strip().casefold().removesuffix(".0")
 
 
 def read_ratings(
@@ -178,24 +178,23 @@ def read_ratings(
         expected = f"a value that data.ratings has: {', '.join(map(str, words))}"
     elif column.dtype.kind in "iuf":
         return numbers(column), expected
-    by_word = {folded(str(word)): rating for word, rating in (words or _WORDS).items()}
+    by_word = {folded(word): rating for word, rating in (words or _WORDS).items()}
     codes, distinct = pd.factorize(texts(column))  # one of each is enough
-    ratings = np.array([*(by_word.get(folded(word), np.nan) for word in distinct), np.nan])[codes]
+    known = [by_word.get(folded(word), np.nan) for word in distinct]
     if not words:
-        ratings = np.where(np.isnan(ratings), numbers(column), ratings)
-    return ratings, expected
+        known = np.where(np.isnan(known), numbers(column_of(distinct)), known)
+    return np.array([*known, np.nan])[codes], expected
 
 
 def quoted(value: Any) -> str:
     """Write a value the way a message quotes it, only the beginning if it is long."""
-    if isinstance(value, pd.Timestamp):
-        return str(value)
     # No more than is shown: the text of a large array or list takes long to write.
     text = value if isinstance(value, str) else _BRIEF.repr(value)
-    if len(text) <= _CHARACTERS_QUOTED:
-        return repr(text) if isinstance(value, str) else text
     head = text[:_CHARACTERS_QUOTED]
-    return f"{head!r}… ({len(text):,} characters)" if isinstance(value, str) else f"{head}…"
+    head = repr(head) if isinstance(value, str) else head
+    if len(text) <= _CHARACTERS_QUOTED:
+        return head
+    return f"{head}… ({len(text):,} characters)" if isinstance(value, str) else f"{head}…"
 
 
 def listed(names: Sequence[object], most: int = 5) -> str:
@@ -219,17 +218,18 @@ def violations(
     rows = np.flatnonzero(bad)
     if not len(rows):
         return []
-    if column.dtype.kind == "M":  # not as a Timestamp: those of far years cannot be written
-        naive = column if column.dt.tz is None else column.dt.tz_convert(None)
-        column = pd.Series(naive.to_numpy().astype(str), dtype=object).mask(naive.isna(), None)
     column = column.iloc[rows]
-    places = [row_name(int(row)) for row in rows[:_ROWS_QUOTED]]
-    cells = [
-        "nothing" if empty else quoted(value.item() if isinstance(value, np.generic) else value)
-        for value, empty in zip(column.iloc[:_ROWS_QUOTED], column.isna(), strict=False)
+    missing, cells = column.isna().to_numpy(bool), column.iloc[:_ROWS_QUOTED]
+    if column.dtype.kind == "M":  # not as Timestamp: those of far years cannot be written
+        naive = cells if cells.dt.tz is None else cells.dt.tz_convert(None)
+        cells = pd.Series(naive.to_numpy().astype(str))
+    said = [
+        "nothing" if is_missing else quoted(value)
+        for value, is_missing in zip(cells.tolist(), missing, strict=False)
     ]
-    said = ", ".join(f"{place} has {cell}" for place, cell in zip(places, cells, strict=True))
+    places = [row_name(int(row)) for row in rows[:_ROWS_QUOTED]]
+    each = ", ".join(f"{place} has {cell}" for place, cell in zip(places, said, strict=True))
     further = len(rows) - _ROWS_QUOTED
     more = f" and {further:,} further row{'s' * (further > 1)}" if further > 0 else ""
-    kind = "missing" if column.isna().all() else kind
-    return [Violation(f"{name}: {said}{more}; expected {expected}", kind, name, places)]
+    kind = "missing" if missing.all() else kind
+    return [Violation(f"{name}: {each}{more}; expected {expected}", kind, name, places)]

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,11 @@ from srs_eval.places import Place, explained
 
 _JSON_LINES = (".jsonl", ".ndjson")
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", *_JSON_LINES)
-
+SPLIT = "Make a folder of it with `python -m srs_eval.prepare`, or split it."
 _SEPARATORS = (",", ";", "\t")
 # Names of columns of users, but for case and what separates words
 _USERS, _WORDS = ("user", "userid", "username"), re.compile(r"[\W_]+")
-_COLUMNS_QUOTED, _NAMES_QUOTED = 30, 5
 _LARGEST_TABLE = 1_000_000_000  # cells: a small file of equal rows can hold more than any memory
-_SPLIT = "Make a folder of it with `python -m srs_eval.prepare`, or split it."
 _HEAD_BYTES = 65_536
 _KINDS = {
     b"PAR1": "a parquet file: rename it to .parquet",
@@ -60,51 +57,6 @@ def existing(path: str | Path | Place) -> Place:
     raise ReviewLogError(str(place), [what], hint)
 
 
-def read_table(
-    path: str | Path | Place, *, text: Collection[str] = (), rows: int | None = None
-) -> pd.DataFrame:
-    """Read a file, its first `rows` or, in parquet always, the whole; its suffix says which kind.
-
-    The columns `text` of a CSV stay text, so that 007 and 7 stay different. Raise `ReviewLogError`
-    if the file cannot be read as what its suffix says.
-    """
-    place = Place.of(path)
-    if place.suffix not in TABLE_SUFFIXES:
-        expected = ", ".join(TABLE_SUFFIXES)
-        raise ReviewLogError(str(place), [f"unknown kind of file; expected one of {expected}"])
-    with explained(place):
-        if place.suffix == ".parquet":
-            return _read_parquet(place)
-        if place.suffix in _JSON_LINES:
-            return _read_json(place, rows)
-        return next(_parts_of_csv(place, text, rows))
-
-
-def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
-    """Read columns of a CSV or parquet file by so many rows; cells of a CSV stay text."""
-    check_columns(str(place), column_names(place), columns, of_user=columns.user is not None)
-    used = columns.every
-    if place.suffix in _JSON_LINES:
-        raise ReviewLogError(str(place), ["expected CSV or parquet files"])
-    with explained(place):
-        if place.suffix != ".parquet":
-            for part in _parts_of_csv(place, used, size=rows):
-                yield pa.Table.from_pandas(part[used], preserve_index=False)
-            return
-        with parquet_file(place) as file:
-            for batch in file.iter_batches(batch_size=rows, columns=used):
-                yield pa.Table.from_batches([batch])
-
-
-def column_names(path: str | Path | Place) -> list[str]:
-    """Return the names of the columns of a file, without reading the rest."""
-    place = Place.of(path)
-    if place.suffix != ".parquet":
-        return [*read_table(place, rows=1 if place.suffix in _JSON_LINES else 0).columns]
-    with parquet_file(place) as file:
-        return list(file.schema_arrow.names)
-
-
 def check_columns(
     source: str, present: Sequence[str], columns: Columns, *, of_user: bool = True, hint: str = ""
 ) -> None:
@@ -123,15 +75,47 @@ def check_columns(
             said = f"{what} {column!r}, needed for data.columns.{noun.partition(' ')[0]}"
             wrong.append(Violation(said, "duplicate" if count else "missing", column))
     if wrong:
-        names = [name if len(name) <= 60 else quoted(name) for name in present]
-        names_there = listed(names, _COLUMNS_QUOTED) or "none"
-        hint = f"Columns: {names_there}. Name them as data.columns.…=COLUMN. {hint}"
+        names = listed([name if len(name) <= 60 else quoted(name) for name in present], 30)
+        hint = f"Columns: {names or 'none'}. Name them as data.columns.…=COLUMN. {hint}"
         raise ReviewLogError(source, wrong, hint.strip())
     users = [name for name in present if _WORDS.sub("", name.lower()) in _USERS]
     if users and of_user and columns.user is None:
         what = f"there is a column {users[0]!r}, without whose name all rows are read as one user's"
         unnamed = Violation(what, "unknown", users[0])
         raise ReviewLogError(source, [unnamed], f"Name it as data.columns.user={users[0]}.")
+
+
+def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.DataFrame:
+    """Read a file; its suffix says which kind.
+
+    The columns `text` of a CSV stay text, so that 007 and 7 stay different. Raise `ReviewLogError`
+    if the file cannot be read as what its suffix says.
+    """
+    place = Place.of(path)
+    if place.suffix not in TABLE_SUFFIXES:
+        expected = ", ".join(TABLE_SUFFIXES)
+        raise ReviewLogError(str(place), [f"unknown kind of file; expected one of {expected}"])
+    if place.suffix == ".parquet":
+        return _read_parquet(place)
+    with explained(place):
+        return _read_json(place) if place.suffix in _JSON_LINES else next(_read_csv(place, text))
+
+
+def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
+    """Read columns of a CSV or parquet file by so many rows; cells of a CSV stay text."""
+    used, of_user = columns.every, columns.user is not None
+    if place.suffix in _JSON_LINES:
+        raise ReviewLogError(str(place), ["expected CSV or parquet files"])
+    if place.suffix == ".parquet":
+        with parquet_file(place) as file:
+            check_columns(str(place), file.schema_arrow.names, columns, of_user=of_user)
+            for batch in file.iter_batches(batch_size=rows, columns=used):
+                yield pa.Table.from_batches([batch])
+        return
+    with explained(place):
+        for part in _read_csv(place, used, rows):
+            check_columns(str(place), [*part.columns], columns, of_user=of_user)
+            yield pa.Table.from_pandas(part[used], preserve_index=False)
 
 
 @contextmanager
@@ -160,7 +144,7 @@ def _read_parquet(place: Place) -> pd.DataFrame:
     with parquet_file(place) as file:
         rows = file.metadata.num_rows
         if rows * file.metadata.num_columns > _LARGEST_TABLE:
-            raise ReviewLogError(str(place), [f"it has {rows:,} rows, too many"], _SPLIT)
+            raise ReviewLogError(str(place), [f"it has {rows:,} rows, too many"], SPLIT)
         table = file.read()
         table.validate(full=True)
         return pandas_from_arrow(table)
@@ -173,13 +157,12 @@ def pandas_from_arrow(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
-def _read_json(place: Place, rows: int | None) -> pd.DataFrame:
+def _read_json(place: Place) -> pd.DataFrame:
     """Read one file of JSON lines in UTF-8."""
     objects, number = list[dict[str, Any]](), 0
     with place.reading() as file:
-        lines = TextIOWrapper(file, encoding="utf-8-sig")
         try:
-            for line in islice(lines, rows):
+            for line in TextIOWrapper(file, encoding="utf-8-sig"):
                 number += 1
                 objects += [dict(json.loads(line))] if line.strip() else []
         except (ValueError, TypeError) as error:
@@ -188,15 +171,14 @@ def _read_json(place: Place, rows: int | None) -> pd.DataFrame:
     return pd.DataFrame(objects)
 
 
-def _parts_of_csv(
-    place: Place, text: Collection[str], rows: int | None = None, size: int | None = None
+def _read_csv(
+    place: Place, text: Collection[str], size: int | None = None
 ) -> Iterator[pd.DataFrame]:
     """Read a CSV file in UTF-8 as a whole, or by `size` rows; the columns `text` stay text."""
     sign, above = _header_form(place)
-    form: dict[str, Any] = {"sep": sign, "encoding": "utf-8-sig", "index_col": False}
-    form |= {"keep_default_na": False, "na_values": [""], "skipinitialspace": True}
-    form["skiprows"] = above
-    names: list[str] = []
+    form: dict[str, Any] = {"sep": sign, "skiprows": above, "encoding": "utf-8-sig"}
+    form |= {"index_col": False, "skipinitialspace": True}
+    form |= {"keep_default_na": False, "na_values": [""]}
     try:
         with warnings.catch_warnings():
             # A row longer than the header must not lose its last fields.
@@ -206,11 +188,10 @@ def _parts_of_csv(
             # As they are in the file: pandas renames the second of two columns of one name.
             names = header.iloc[0].fillna("").tolist()
             form["dtype"] = {name: "str" for name in names if name.strip() in text}
-            form |= {"nrows": rows, "chunksize": size, "low_memory": False}
             # A path is read faster than an open file.
             source: Any = place.reading() if place.is_remote else nullcontext(place.local)
             with source as file:
-                table: Any = pd.read_csv(file, **form)
+                table: Any = pd.read_csv(file, chunksize=size, low_memory=False, **form)
                 with nullcontext([table]) if size is None else table as parts:
                     for part in parts:
                         part.columns = pd.Index([name.strip() for name in names], dtype=object)
@@ -219,8 +200,8 @@ def _parts_of_csv(
     except UnicodeDecodeError as error:
         what = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} cannot be decoded"
     except pd.errors.ParserWarning:
-        first = ", ".join(map(quoted, names[:_NAMES_QUOTED]))
-        what = f"rows have more values than line {above + 1} has names: {first}"
+        named = listed([*map(quoted, names)])
+        what = f"rows have more values than line {above + 1} has names: {named}"
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         what = f"not a well-formed CSV file: {str(error).strip().splitlines()[0]}"
     hint = "Save it as CSV in UTF-8, names of columns first, values with a separator in quotes."
@@ -234,13 +215,13 @@ def _header_form(place: Place) -> tuple[str, int]:
     """
     with place.reading() as file:
         head = bytes(file.read(_HEAD_BYTES))
-    for magic, kind in _KINDS.items():
-        if head.startswith(magic):
-            raise ReviewLogError(str(place), [f"this is not CSV but {kind}"])
-    if b"\0" in head:
-        raise ReviewLogError(str(place), ["this is not CSV but a binary file"])
-    if not head.strip():
-        raise ReviewLogError(str(place), ["the file is empty"])
+    kinds = [
+        f"this is not CSV but {kind}" for sign, kind in _KINDS.items() if head.startswith(sign)
+    ]
+    kinds += ["this is not CSV but a binary file"] * (b"\0" in head)
+    kinds += ["the file is empty"] * (not head.strip())
+    if kinds:
+        raise ReviewLogError(str(place), kinds[:1])
     header = head.lstrip(b"\r\n").splitlines()[0].decode("utf-8-sig", errors="replace")
     if header[:-1] == "sep=" and header[-1] in _SEPARATORS:  # which Excel writes
         return header[-1], 1

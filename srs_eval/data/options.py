@@ -1,23 +1,33 @@
-"""Options of readers of tables: names of columns, users, times, days, and odd rows."""
+"""Options of readers of tables: names of columns, which users, times, days, and odd rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+import hashlib
+import heapq
+import re
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, get_type_hints
 from zoneinfo import available_timezones
 
-from annotated_types import Ge, Le, Lt
-from pydantic import AfterValidator, Strict, TypeAdapter, ValidationError
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import AfterValidator, BeforeValidator, Strict, TypeAdapter, ValidationError
 
-from srs_eval.data.cells import folded
-from srs_eval.data.reviews import GROUPS
-from srs_eval.errors import ConfigError
+from srs_eval.data.cells import folded, listed
+from srs_eval.data.reviews import GROUPS, User
+from srs_eval.errors import ConfigError, ReviewLogError, Violation
 
 TimeUnit = Literal["auto", "iso", "s", "ms", "us"]
 OddRows = Literal["error", "drop"]
 Rating = Annotated[int, Strict(), Ge(1), Le(4)]
+Selection = User | Sequence[User] | None
+_Count = Annotated[int, Strict(), Gt(0)] | None
+
+# Longer rows of digits are names: no data set numbers its users so.
+_RANGE = re.compile(r"([0-9]{1,18})(?:\s*-\s*([0-9]{1,18}))?")
+_MOST = 1_000_000
+_ALL = "leave it out (null) for all users"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +94,8 @@ class Columns:
         object.__setattr__(self, "p", (self.p,) if isinstance(self.p, str) else (*(self.p or ()),))
         wrong = []
         if not (self.card and self.rating and (self.time or self.day)):
-            needed = (
-                "data.columns.card, data.columns.rating, and data.columns.time or data.columns.day"
-            )
-            wrong = [f"a table of reviews needs {needed}"]
+            time = "data.columns.time or data.columns.day"
+            wrong.append(f"a table needs data.columns.card, data.columns.rating, and {time}")
         if self.day is None and (self.elapsed_days or self.elapsed_seconds):
             wrong.append(
                 "data.columns.elapsed_days and elapsed_seconds go with data.columns.day; "
@@ -103,10 +111,10 @@ class Columns:
     @property
     def used(self) -> dict[str, str]:
         """Name of each column that is read from the rows; predictions are ``p 0``, ``p 1``."""
-        names = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         replaced = {"time" if self.day else "", "user", "p"}
-        names = {noun: name for noun, name in names.items() if name and noun not in replaced}
-        return names | {f"p {number}": name for number, name in enumerate(self.p or ())}
+        names = {noun: getattr(self, noun) for noun in self.__slots__ if noun not in replaced}
+        names |= {f"p {number}": name for number, name in enumerate(self.p or ())}
+        return {noun: name for noun, name in names.items() if name}
 
     @property
     def identifiers(self) -> tuple[str, ...]:
@@ -133,12 +141,10 @@ class Columns:
 
 def _distinct(ratings: Mapping[Any, int] | None) -> Mapping[Any, int] | None:
     """Check that a word has one rating, however it is written."""
-    alike: dict[str, set[int]] = {}
+    alike: dict[str, int] = {}
     for word, rating in (ratings or {}).items():
-        alike.setdefault(folded(str(word)), set()).add(rating)
-    twice = [word for word, each in alike.items() if len(each) > 1]
-    if twice:
-        raise ValueError(f"two ratings of {', '.join(twice)}: capital letters do not count")
+        if alike.setdefault(folded(word), rating) != rating:
+            raise ValueError(f"two ratings of {folded(word)}: capital letters do not count")
     return ratings
 
 
@@ -149,17 +155,77 @@ def _known(zone: str) -> str:
     return zone
 
 
-Ratings = Annotated[Mapping[Any, Rating] | None, AfterValidator(_distinct)]
+_zones = cache(available_timezones)  # the system's files are searched for them
+
+
+def wanted_users(users: Selection) -> tuple[User, ...] | None:
+    """Spell out a selection of users; None stands for everyone.
+
+    Each part is a user or a range of numbers; text may join parts with commas. Raise `ConfigError`
+    if a range runs backwards, or no users or more than a million are selected.
+
+    >>> wanted_users("1-3,8")
+    (1, 2, 3, 8)
+    >>> wanted_users([36, "anna"])
+    (36, 'anna')
+    """
+    if users is None:
+        return None
+    parts = [users] if isinstance(users, int | str) else users
+    pieces = [each for part in parts for each in str(part).split(",") if each.strip()]
+    names: dict[User, None] = {}
+    for name in map(str.strip, pieces):
+        match = _RANGE.fullmatch(name)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if last < first:
+            reverse = f"{last}-{first}"
+            raise ConfigError(f"data.users: the range {name} runs backwards; write {reverse}")
+        if len(names) + last - first >= _MOST:
+            raise ConfigError(f"data.users: at most {_MOST:,} users can be named; {_ALL}")
+        names.update(dict.fromkeys(range(first, last + 1) if match else [name]))
+    if not names:
+        raise ConfigError(f"data.users selects no users; {_ALL}")
+    return tuple(names)
+
+
+def select(names: Sequence[User], known: Mapping[str, User], source: str) -> tuple[User, ...]:
+    """Return users as a source has them, numbers or texts, by their names.
+
+    Raise `ReviewLogError` with everyone who is not there, and who is.
+    """
+    missing = [name for name in names if str(name) not in known]
+    if missing:
+        users = "1 user" if len(known) == 1 else f"{len(known):,} users"
+        hint = f"It has {users}: {listed([*known.values()])}."
+        if len(missing) == 1 and isinstance(missing[0], int):
+            hint += (
+                f" data.users takes names; data.first={missing[0]} takes so many users, and "
+                f"data.sample={missing[0]} a random sample."
+            )
+        there_is = "there is no user" if len(missing) == 1 else "there are no users"
+        raise ReviewLogError(source, [Violation(f"{there_is} {listed(missing)}", "unknown")], hint)
+    return tuple(known[str(name)] for name in names)
+
+
+def _digest(user: User) -> bytes:
+    return hashlib.sha256(str(user).encode()).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """How the rows of a table are read; see `srs_eval.data.table.ReviewTable`."""
+    """Which users of a table are read, and how; see `srs_eval.data.table.ReviewTable`.
 
+    A sample has the users whose names have the smallest digests: the same ones each time, and for
+    the most part still the same ones when users are added.
+    """
+
+    users: Annotated[Any, BeforeValidator(wanted_users)] = None  # Everyone if None
+    sample: _Count = None  # How many of these users at most
+    first: _Count = None  # How many at most, in the order of the source
     time_unit: TimeUnit = "auto"
     time_zone: Annotated[str, AfterValidator(_known)] = "UTC"
     day_start_hour: Annotated[float, Ge(0), Lt(24)] = 4
-    ratings: Ratings = field(default=None, hash=False)
+    ratings: Annotated[Mapping[Any, Rating] | None, AfterValidator(_distinct)] = None
     missing: OddRows = "error"
     duplicates: OddRows = "error"
     invalid_times: OddRows = "error"
@@ -167,16 +233,36 @@ class TableOptions:
     def __post_init__(self) -> None:
         """Check every option."""
         check_options(self)
+        if self.sample is not None and self.first is not None:
+            one = f"data.sample={self.sample} and data.first={self.first}: give one of them"
+            raise ConfigError(one)
 
     @property
-    def remark(self) -> str:
-        """Where days begin."""
+    def takes_everyone(self) -> bool:
+        """Whether no users are chosen."""
+        return self.users is self.sample is self.first is None
+
+    def among(self, known: Mapping[str, User], source: str) -> tuple[User, ...]:
+        """Return the chosen users, in the order of the source or of the selection."""
+        users = select([*known] if self.users is None else self.users, known, source)[: self.first]
+        if self.sample is None or self.sample >= len(users):
+            return users
+        sample = set(heapq.nsmallest(self.sample, users, key=_digest))
+        return tuple(user for user in users if user in sample)
+
+    def remarks(self, known: Sized, *, has_times: bool) -> tuple[str, ...]:
+        """Return remarks on the users that are not all, and on where days begin."""
+        count, most = len(known if self.users is None else self.users), self.first or self.sample
+        of_users = f"{min(count, most or count):,} of {count:,} users"
         minutes = round(60 * self.day_start_hour)
-        return (
+        remarks = {
+            f"the first {of_users}": self.first,
+            f"a sample of {of_users}, chosen by a digest of their names": self.sample,
             f"days begin at {minutes // 60:02}:{minutes % 60:02} in the time zone "
             f"{self.time_zone} (data.day_start_hour, data.time_zone); times with another offset "
-            "are converted to it"
-        )
+            "are converted to it": has_times,
+        }
+        return tuple(remark for remark, is_true in remarks.items() if is_true)
 
 
 def check_options(options: Any, **shown: str) -> None:
@@ -190,10 +276,8 @@ def check_options(options: Any, **shown: str) -> None:
         try:
             object.__setattr__(options, name, adapter.validate_python(value))
         except ValidationError as error:
-            said = "; ".join(
-                each["msg"].removeprefix("Value error, ") for each in error.errors()[:3]
-            )
-            wrong.append(f"data.{shown.get(name, name)}={value}: {said}")
+            said = [each["msg"].removeprefix("Value error, ") for each in error.errors()[:3]]
+            wrong.append(f"data.{shown.get(name, name)}={value}: {'; '.join(said)}")
     if wrong:
         raise ConfigError("\n".join(wrong))
 
@@ -203,7 +287,3 @@ def _adapters(kind: type) -> dict[str, TypeAdapter[Any]]:
     """Return what checks each option."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: TypeAdapter(hint) for name, hint in hints.items()}
-
-
-# The system's files are searched for them.
-_zones = cache(available_timezones)

@@ -9,14 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.cards import previous_review, since_previous, stable_order
-from srs_eval.data.cells import column_of, identities, whole_numbers
-from srs_eval.data.files import check_columns, column_names, existing, read_table
-from srs_eval.data.log import identify_cards
-from srs_eval.data.options import Columns, TableOptions
+from srs_eval.data.cards import previous_review, since_previous
+from srs_eval.data.cells import identities, whole_numbers
+from srs_eval.data.files import check_columns, existing, read_table
+from srs_eval.data.options import Columns, Selection, TableOptions
 from srs_eval.data.reviews import BoolArray, Reviews, User
-from srs_eval.data.schema import Draft
-from srs_eval.data.selection import Choice, Selection
+from srs_eval.data.schema import Draft, identify_cards
 from srs_eval.data.source import Logs, Rows, TableSource, by_user
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.places import Place
@@ -78,7 +76,7 @@ class RevlogsFolder(TableSource):
         sample: int | None = None,
         first: int | None = None,
     ) -> None:
-        self.options, self.choice = TableOptions(), Choice(users, sample, first)
+        self.options = TableOptions(users, sample, first)
         self.location = Place.of(path).address
         self.name = self._root.name
 
@@ -89,16 +87,12 @@ class RevlogsFolder(TableSource):
         place = place if place.is_remote else Place.of(place.local.resolve())
         return place.parent if place.name == "revlogs" else place
 
-    def _file(self, user: User, folder: str = "revlogs") -> Place:
-        return self._root / folder / f"user_id={user}" / "data.parquet"
-
     def find(self) -> Logs:
         """Find the users of the folder or file."""
         place = existing(self.location)
         if place.kind() == "file":
-            user = "user_id" if "user_id" in column_names(place) else None
-            columns = replace(_NEEDED, user=user)
-            table = read_table(place, text=columns.identifiers)
+            table = read_table(place, text=replace(_NEEDED, user="user_id").identifiers)
+            columns = replace(_NEEDED, user="user_id" if "user_id" in table else None)
             return replace(by_user(table, str(place), columns, only_user=place.stem), table=None)
         files = (self._root / "revlogs").files(recursive=True)
         numbers = (_USER_FILE.search(file.address) for file in files)
@@ -110,16 +104,17 @@ class RevlogsFolder(TableSource):
 
     def _rows(self, user: User) -> Rows:
         """Read a user's rows, with deck and note of cards and the preset of decks, where known."""
-        file = self._file(user)
+        part = f"user_id={user}"
+        file = self._root / "revlogs" / part / "data.parquet"
         table = read_table(file)
         for folder, key, values in _JOINED:
-            place = self._file(user, folder)
+            place = self._root / folder / part / "data.parquet"
             lacking = [value for value in values if value not in table]
             if key in table and lacking and place.kind():
                 about = read_table(place)
-                missing = [name for name in (key, values[0]) if name not in about]
-                if missing:
-                    raise ReviewLogError(str(place), [f"there is no column {missing[0]!r}"])
+                for name in (key, values[0]):
+                    if name not in about:
+                        raise ReviewLogError(str(place), [f"there is no column {name!r}"])
                 about = about.drop_duplicates(key).set_index(key)
                 for value in about.columns.intersection(lacking):
                     table[value] = table[key].map(about[value]).fillna(_NOT_KNOWN)
@@ -130,9 +125,7 @@ class RevlogsFolder(TableSource):
         present = {noun: name for noun, name in _OPTIONAL.items() if name in rows}
         columns = replace(columns, **present)
         check_columns(source, [*rows.columns], columns, of_user=False)
-        names, table = columns.used, rows.reset_index(drop=True)
-        part = {noun: column_of(table[name]) for noun, name in names.items()}
-        log = Draft(source, part, rows.index.to_numpy(np.int64), names)
+        log = Draft.of(source, rows, columns.used)
         identify_cards(log)
         log.check()
         log.columns["card"] = identities(log.columns["card"])
@@ -145,7 +138,7 @@ class RevlogsFolder(TableSource):
                 log.columns[noun] = log.columns[noun].mask(unknown, any_known)
         everything = log.finished(user)
         if unknown.all():
-            nothing = Violation("no row has a rating from 1 to 4", "empty", names["rating"])
+            nothing = Violation("no row has a rating from 1 to 4", "empty", columns.rating)
             raise ReviewLogError(source, [nothing])
         return _without(everything, unknown) if unknown.any() else everything
 
@@ -156,9 +149,7 @@ def _without(reviews: Reviews, unknown: BoolArray) -> Reviews:
     previous = previous_review(answers.card)
     elapsed_days, seconds = since_previous(answers.day, previous), reviews.elapsed_seconds
     if seconds is not None:
-        order, clock = stable_order(reviews.card), np.empty_like(seconds)
-        # Only differences within a card are used, so one running sum over all cards will do.
-        clock[order] = np.cumsum(np.maximum(seconds[order], 0))
+        clock = pd.Series(np.maximum(seconds, 0)).groupby(reviews.card).cumsum().to_numpy()
         seconds = since_previous(clock[~unknown], previous)
     return replace(
         answers,

@@ -1,17 +1,31 @@
-"""The one place where columns become a validated `Reviews`."""
+"""The one place where columns become a validated `Reviews`: any columns, or those of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from srs_eval.data.cards import FIRST, previous_review, since_previous
-from srs_eval.data.cells import are_missing, column_of, numbers, violations, whole_numbers
-from srs_eval.data.reviews import COLUMNS, BoolArray, IntArray, Reviews, User
+from srs_eval.data.cells import (
+    A_NAME,
+    are_missing,
+    column_of,
+    identities,
+    is_rounded,
+    numbers,
+    read_names,
+    read_ratings,
+    texts,
+    violations,
+    whole_numbers,
+)
+from srs_eval.data.options import Columns, TableOptions
+from srs_eval.data.reviews import COLUMNS, GROUPS, BoolArray, IntArray, Reviews, User
+from srs_eval.data.times import Times, day_numbers, read_times
 from srs_eval.errors import ReviewLogError, Violation
 
 _CENTURY_DAYS = 36_525
@@ -19,6 +33,19 @@ _LATEST_DAY = 3_000_000  # Julian day numbers are below it; dates like 20240329 
 _NOT_DAYS = (
     "day numbers (at most 3,000,000, and at most 100 years apart; give seconds, milliseconds or "
     "dates as times)"
+)
+# What a row must have to be a review
+NEEDED = ("card", "rating", "time", "day")
+_DROP_MISSING = "Set data.missing=drop to leave out rows without a value and count them."
+_DROP_TIMES = "Set data.invalid_times=drop to leave out rows with impossible times and count them."
+_DROP_DUPLICATES = "Set data.duplicates=drop to keep the first of them and count the others."
+_MAP_RATINGS = "Say which rating each value is, such as 'data.ratings={fail: 1, pass: 3}'."
+_EXPORT_AGAIN = (
+    "A spreadsheet has rounded such numbers, so that several cards are one: export them as text."
+)
+_CHECK_ZONE = (
+    "Check data.time_zone, which times without an offset refer to, and that data.columns.time is "
+    "when the answer was given."
 )
 
 
@@ -65,7 +92,7 @@ class Fault(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """Columns of one user on their way to a log, with all that is wrong with them."""
+    """Columns of a table on their way to a log, with all that is wrong with them."""
 
     source: str  # File or table, named in errors
     columns: dict[str, pd.Series]  # [n] each, as read so far
@@ -75,6 +102,13 @@ class Draft:
     row_name: Callable[[int], str] = lambda row: f"row {row + 1}"
     left_out: dict[str, int] = field(default_factory=dict)  # Rows that are not reviews, by reason
     faults: list[Fault] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, source: str, rows: pd.DataFrame, names: Mapping[str, str]) -> Draft:
+        """Take columns of a table, whose index numbers its rows, by their names in it."""
+        numbered = rows.reset_index(drop=True)
+        columns = {noun: column_of(numbered[name]) for noun, name in names.items()}
+        return cls(source, columns, rows.index.to_numpy(np.int64), names)
 
     def refuse(
         self, name: str, bad: BoolArray, expected: str, kind: str = "wrong_type", hint: str = ""
@@ -95,8 +129,9 @@ class Draft:
         return self.row_name(int(self.file_row[row]))
 
     def take(self, rows: IntArray | BoolArray) -> None:
-        """Select rows, by number or by mask, in the given order; columns are those of pandas."""
-        if rows.dtype != bool and np.array_equal(rows, np.arange(len(self.file_row))):
+        """Select rows, by number or by mask, in the given order."""
+        every = np.arange(len(self.file_row))
+        if np.array_equal(every[rows], every):
             return
         self.columns = {
             name: column[rows].reset_index(drop=True) for name, column in self.columns.items()
@@ -120,23 +155,35 @@ class Draft:
             raise ReviewLogError(self.source, [Violation(what, "length")])
         if not lengths["card"]:
             self.check()
-            nothing = Violation("there are no reviews in it", "empty")
-            raise ReviewLogError(self.source, [nothing])
+            raise ReviewLogError(self.source, [Violation("there are no reviews in it", "empty")])
         values: dict[str, Any] = {}
-        readable: dict[str, BoolArray] = {}
+        bad: dict[str, BoolArray] = {}
         for name, column in columns.items():
             if COLUMNS[name].is_whole:
-                values[name], bad = whole_numbers(column)
-                self.refuse(name, bad, "a whole number")
+                values[name], bad[name] = whole_numbers(column)
             else:
                 values[name] = numbers(column)
-                bad = ~np.isfinite(values[name])
-                self.refuse(name, bad, "a number")
-            readable[name] = ~bad
+                bad[name] = ~np.isfinite(values[name])
+            self.refuse(name, bad[name], f"a {'whole ' * COLUMNS[name].is_whole}number")
         previous = previous_review(values["card"])
         derived = since_previous(values["day"], previous)
-        for name, good, expected, kind in _rules(values, readable, derived, previous == FIRST):
-            self.refuse(name, ~good & readable[name], expected, kind)
+        if not bad["card"].any():
+            if not bad["day"].any():
+                stated = values.get("elapsed_days", derived)
+                stated = np.where(bad.get("elapsed_days", False), derived, stated)
+                self._check_days(values["day"], stated, derived)
+            for noun in ("elapsed_seconds", "elapsed_days"):
+                if noun in values:
+                    interval, first = values[noun], previous == FIRST
+                    wrong = ~bad[noun] & first & (interval != FIRST)
+                    self.refuse(noun, wrong, "-1 at a card's first review", "out_of_range")
+                    wrong = ~bad[noun] & ~first & ~(interval >= 0)
+                    expected = "0 or more after a card's first review"
+                    self.refuse(noun, wrong, expected, "out_of_range")
+        for name, column in values.items():
+            rule = COLUMNS[name]
+            wrong = ~bad[name] & ~((column >= rule.low) & (column <= rule.high))
+            self.refuse(name, wrong, rule.meaning, "out_of_range")
         self.check()
         return Reviews(
             user=user,
@@ -147,36 +194,176 @@ class Draft:
             **{**values, "elapsed_days": derived},
         )
 
-
-def _rules(
-    values: Mapping[str, Any],
-    readable: Mapping[str, BoolArray],
-    derived: IntArray,
-    first: BoolArray,
-) -> Iterator[tuple[str, BoolArray, str, str]]:
-    """Return each rule: its column, where it holds [n], its words, and the kind of a violation.
-
-    Days must be in time order, and stated intervals follow from them.
-    """
-    day, stated = values["day"], values.get("elapsed_days")
-    is_known = readable["card"].all()
-    if is_known and readable["day"].all():
+    def _check_days(self, day: IntArray, stated: IntArray, derived: IntArray) -> None:
+        """Refuse days that are none or not in order, and intervals that do not follow from them."""
         plausible = (day >= -_LATEST_DAY) & (day <= _LATEST_DAY)
         plausible &= day - day[plausible].min(initial=_LATEST_DAY) <= _CENTURY_DAYS
-        yield "day", plausible, _NOT_DAYS, "out_of_range"
-        if plausible.all():
-            backwards = np.r_[False, day[1:] < day[:-1]]
-            yield "day", ~backwards, "no day before that of the row above (time order)", "order"
-            if stated is not None:
-                follows = first | (stated < 0) | (stated == derived) | backwards.any()
-                yield "elapsed_days", follows, "the days since the card's previous row", "order"
-    for noun in ("elapsed_seconds", "elapsed_days"):
-        if is_known and noun in values:
-            interval = values[noun]
-            at_first = ~first | (interval == FIRST)
-            yield noun, at_first, "-1 at a card's first review", "out_of_range"
-            later = first | (interval >= 0)
-            yield noun, later, "0 or more after a card's first review", "out_of_range"
-    for name, column in values.items():
-        rule = COLUMNS[name]
-        yield name, (column >= rule.low) & (column <= rule.high), rule.meaning, "out_of_range"
+        self.refuse("day", ~plausible, _NOT_DAYS, "out_of_range")
+        if not plausible.all():
+            return
+        backwards = np.r_[False, day[1:] < day[:-1]]
+        self.refuse("day", backwards, "no day before that of the row above (time order)", "order")
+        if not backwards.any():
+            other = (derived != FIRST) & (stated >= 0) & (stated != derived)
+            self.refuse("elapsed_days", other, "the days since the card's previous row", "order")
+
+
+def read_log(
+    user: User, source: str, rows: pd.DataFrame, columns: Columns, options: TableOptions
+) -> Reviews:
+    """Build the log of one user from rows of a table, whose index numbers them in the source.
+
+    Raise `ReviewLogError` with all violations at once if they cannot be read.
+    """
+    log = draft_of(source, rows, columns.used, options)
+    p = [numbers(log.columns[noun]) for noun in _recorded(log)]
+    first_day = None
+    if "time" in log.columns:
+        microseconds = log.columns["time"].to_numpy(np.int64)
+        if "recorded_at" in log.columns:
+            stored = _times_of(log.columns["recorded_at"], options)
+            later = (stored.problem > 0) | (stored.microseconds > microseconds)
+            later &= np.isfinite(p).any(axis=0)
+            expected = "a time before the answer: a prediction stored later may know it"
+            log.refuse("recorded_at", later, expected, "order", _CHECK_ZONE)
+        zone, start = options.time_zone, options.day_start_hour
+        days = day_numbers(microseconds, time_zone=zone, day_start_hour=start)
+        log.columns["day"] = pd.Series(days - days[:1])
+        seconds = since_previous(microseconds // 1_000_000, _previous(log))
+        log.columns["elapsed_seconds"] = pd.Series(seconds)
+        first_day = int(days[0]) if len(days) else None
+    titles = {noun: _number(log, noun) for noun in ("card", *GROUPS) if noun in log.columns}
+    for noun in ("elapsed_days", "elapsed_seconds"):  # which may be empty at a card's first review
+        column = log.columns.get(noun)
+        if column is not None and column.isna().any():
+            log.columns[noun] = column.mask((_previous(log) == FIRST) & column.isna(), FIRST)
+    if "duration_ms" in log.columns and log.columns["duration_ms"].isna().all():
+        del log.columns["duration_ms"]
+    return replace(
+        log.finished(user),
+        titles=titles,
+        first_day=first_day,
+        recorded=np.column_stack(p) if p else None,
+        recorded_names=tuple(columns.p or ()),
+    )
+
+
+def draft_of(
+    source: str,
+    rows: pd.DataFrame,
+    names: Mapping[str, str],
+    options: TableOptions,
+    user: IntArray | None = None,
+) -> Draft:
+    """Take columns of a table, and read cards, ratings and times of rows of one user or several.
+
+    Rows without a card or a time are left out or refused, and not looked at further. Where there
+    are times, rows are put in their order.
+    """
+    log = Draft.of(source, rows, names)
+    log.if_missing = dict.fromkeys(NEEDED, _DROP_MISSING)
+    log.columns |= {} if user is None else {"user": pd.Series(user)}
+    for noun in NEEDED if options.missing == "drop" else ():
+        if noun in log.columns and (empty := are_missing(log.columns[noun])).any():
+            log.left_out[f"row without a {noun}"] = int(empty.sum())
+            log.take(~empty)
+    identify_cards(log)
+    _rate(log, options)
+    for noun in _recorded(log):
+        column, p = log.columns[noun], numbers(log.columns[noun])
+        outside = column.notna().to_numpy(bool) & ~((p >= 0) & (p <= 1))
+        log.refuse(noun, outside, "a probability from 0 to 1, or nothing", "out_of_range")
+        log.columns[noun] = pd.Series(np.where(outside, np.nan, p))
+    if "time" in names:
+        _put_in_time_order(log, options)
+        _settle_duplicates(log, options)
+    return log
+
+
+def identify_cards(log: Draft) -> None:
+    """Read the names of the cards; refuse rows without one."""
+    names, bad = read_names(log.columns["card"])
+    are_rounded = bad.any() and texts(log.columns["card"][bad]).map(is_rounded).any()
+    log.refuse("card", bad, A_NAME, hint=_EXPORT_AGAIN if are_rounded else "")
+    log.columns["card"] = names
+    log.take(~bad)
+
+
+def _rate(log: Draft, options: TableOptions) -> None:
+    """Read the ratings."""
+    column = log.columns["rating"]
+    ratings, expected = read_ratings(column, options.ratings)
+    bad = ~np.isin(ratings, (1, 2, 3, 4))
+    are_numbers = bad.any() and np.isfinite(numbers(column[bad].dropna())).all()
+    kind = "out_of_range" if are_numbers else "wrong_type"
+    log.refuse("rating", bad, expected, kind, _MAP_RATINGS)
+    log.columns["rating"] = pd.Series(np.where(bad, 1, ratings).astype(np.int64))
+
+
+def _put_in_time_order(log: Draft, options: TableOptions) -> None:
+    """Read the times, leave out and count or refuse impossible ones, and sort the rows."""
+    column, user = log.columns["time"], log.columns.get("user")
+    times = _times_of(column, options)
+    microseconds, problem = times.microseconds, times.problem
+    if user is not None and problem.any():
+        # What is impossible among all times may be possible in its user's log.
+        concerned = user[user.isin(user[problem > 0])]
+        for rows in concerned.groupby(concerned).groups.values():
+            alone = _times_of(column[rows], options)
+            microseconds[rows], problem[rows] = alone.microseconds, alone.problem
+    possible = np.flatnonzero(problem == 0)
+    for rows, what, kind in times.problems():
+        if len(possible) and options.invalid_times == "drop":
+            log.left_out[what] = int(rows.sum())
+        else:
+            log.refuse("time", rows, times.expected, kind, _DROP_TIMES * (len(possible) > 0))
+    log.columns["time"] = pd.Series(microseconds)
+    log.take(possible[np.argsort(microseconds[possible], kind="stable")])
+
+
+def _settle_duplicates(log: Draft, options: TableOptions) -> None:
+    """Leave out and count, or refuse, rows with the card and time of an earlier row."""
+    if np.all(np.diff(log.columns["time"]) > 0):
+        return
+    keys = [log.columns[noun] for noun in ("user", "card", "time") if noun in log.columns]
+    repeated = pd.concat(keys, axis=1, ignore_index=True).duplicated().to_numpy(bool)
+    if options.duplicates == "error":
+        expected = "another card or time than in an earlier row"
+        log.refuse("card", repeated, expected, "duplicate", _DROP_DUPLICATES)
+    elif repeated.any():
+        for noun in _recorded(log):
+            p = log.columns[noun]
+            first = p.groupby(keys, dropna=False).transform("first")
+            other = (p.notna() & (p != first)).to_numpy(bool)
+            log.refuse(noun, other, "the prediction of an earlier row of the review", "duplicate")
+        log.left_out["card and time of an earlier row"] = int(repeated.sum())
+        log.take(~repeated)
+
+
+def _number(log: Draft, noun: str) -> Mapping[int, str]:
+    """Replace names by numbers, -1 where not known; return those that are not the number itself."""
+    names = log.columns[noun]
+    if noun != "card":
+        names, bad = read_names(names)
+        odd = bad & ~are_missing(log.columns[noun])
+        log.refuse(noun, odd, "a number or a text, or nothing")
+    codes = log.columns[noun] = identities(names).fillna(-1)
+    if names.dtype.kind in "iuf":
+        return {}
+    distinct = pd.DataFrame({"number": codes, "name": names}).dropna().drop_duplicates("number")
+    pairs = zip(distinct["number"].tolist(), distinct["name"].tolist(), strict=True)
+    return {int(number): str(name) for number, name in pairs if str(name) != str(number)}
+
+
+def _recorded(log: Draft) -> list[str]:
+    """Columns of predictions."""
+    return [noun for noun in log.columns if noun.startswith("p ")]
+
+
+def _times_of(column: pd.Series, options: TableOptions) -> Times:
+    return read_times(column, unit=options.time_unit, time_zone=options.time_zone)
+
+
+def _previous(log: Draft) -> IntArray:
+    """Row of each card's previous review."""
+    return previous_review(pd.factorize(log.columns["card"])[0].astype(np.int64))

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from srs_eval.data.cells import A_NAME, column_of, read_names, violations
-from srs_eval.data.files import check_columns
-from srs_eval.data.log import UserTable, read_log
-from srs_eval.data.options import Columns, TableOptions
+from srs_eval.data.files import SPLIT, check_columns
+from srs_eval.data.options import Columns, TableOptions, select
 from srs_eval.data.reviews import IntArray, Reviews, User
-from srs_eval.data.selection import Choice, select
-from srs_eval.errors import ReviewLogError
+from srs_eval.data.schema import NEEDED, draft_of, read_log
+from srs_eval.errors import ReviewLogError, Violation
 
 _LONGEST_NAME = 200
-_SPLIT = "Make a folder of it with `python -m srs_eval.prepare`, or split it."
+_LIST = Path("rows.csv")
+_HEADER = ["user", "row", "column", "value", "problem"]
 
 Rows = tuple[str, pd.DataFrame]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Logs:
     """The users of a source, and what reads the rows of one of them."""
 
@@ -35,12 +36,13 @@ class Logs:
     columns: Columns
     # Name of the table for errors, and the rows; the index has their numbers in it, from 0
     rows: Callable[[User], Rows]
-    table: UserTable | None = None  # Where the rows of all users are in memory
-    by_text: dict[str, User] = field(init=False)
+    # Where the rows of all users are in memory: they, and the number of each row's user
+    table: tuple[pd.DataFrame, IntArray] | None = None
 
-    def __post_init__(self) -> None:
-        """Index the users by their names."""
-        object.__setattr__(self, "by_text", {str(user): user for user in self.names})
+    @cached_property
+    def by_text(self) -> dict[str, User]:
+        """Each user by name."""
+        return {str(user): user for user in self.names}
 
 
 class TableSource(ABC):
@@ -48,7 +50,6 @@ class TableSource(ABC):
 
     name: str  # In tables of results
     location: str  # Path, address or pattern; name of a table in memory
-    choice: Choice
     options: TableOptions
 
     @abstractmethod
@@ -64,16 +65,14 @@ class TableSource(ABC):
         _found.cache_clear()  # files, or rows, may have been added
         with _in_memory(self.location):
             logs = _found(self)
-            users = self.choice.among(logs.by_text, logs.source)
-            if logs.table is not None:
-                logs.table.refuse_bad_rows(self.options, users)
+            users = self.options.among(logs.by_text, logs.source)
+            _refuse_bad_rows(logs, users, self.options)
             return users
 
     def remarks(self) -> Sequence[str]:
         """Return remarks on the choice of users and on where days begin."""
         logs = _found(self)
-        of_days = () if logs.columns.day else (self.options.remark,)
-        return *self.choice.remarks(logs.names), *of_days
+        return self.options.remarks(logs.names, has_times=not logs.columns.day)
 
     def read(self, user: User) -> Reviews:
         """Read one user's log.
@@ -113,7 +112,7 @@ def _in_memory(source: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise ReviewLogError(source, [f"does not fit into memory: {error}"], _SPLIT) from error
+        raise ReviewLogError(source, [f"does not fit into memory: {error}"], SPLIT) from error
 
 
 # Users are looked up once, not for each user that is read.
@@ -126,16 +125,15 @@ def by_user(table: pd.DataFrame, source: str, columns: Columns, *, only_user: st
     """Find the rows of each user of a table, in order of appearance.
 
     Without a column of users the table is the log of `only_user`. Raise `ReviewLogError`, which
-    names `source`, if a row has no user that can be named.
+    names `source`, if it lacks a column, or a row has no user that can be named.
     """
+    check_columns(source, [*table.columns], columns)
     if columns.user is None:
         return Logs(source, [only_user], columns, lambda _: (source, table))
     codes, users = users_of(table[columns.user], source, np.arange(len(table)))
-    order = np.argsort(codes, kind="stable")
-    groups = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(order) else []
-    places = dict(zip(users, groups, strict=True))
-    of_all = UserTable(source, table, columns, users, codes)
-    return Logs(source, users, columns, lambda user: (source, table.iloc[places[user]]), of_all)
+    places = dict(zip(users, pd.Series(codes).groupby(codes).indices.values(), strict=True))
+    rows = lambda user: (source, table.iloc[places[user]])  # noqa: E731
+    return Logs(source, users, columns, rows, (table, codes))
 
 
 def users_of(column: pd.Series, source: str, rows: NDArray[np.intp]) -> tuple[IntArray, list[User]]:
@@ -147,17 +145,53 @@ def users_of(column: pd.Series, source: str, rows: NDArray[np.intp]) -> tuple[In
     column = column_of(column)
     names, bad = read_names(column)
     codes, distinct = pd.factorize(names)
-    unprintable = [
-        isinstance(user, str) and (len(user) > _LONGEST_NAME or not user.isprintable())
-        for user in distinct
-    ]
-    unusable = bad | np.array([*unprintable, False], bool)[codes]
+    texts = [str(int(name) if isinstance(name, float) else name) for name in distinct]
+    is_odd = [len(text) > _LONGEST_NAME or not text.isprintable() for text in texts]
+    unusable = bad | np.array([*is_odd, False], bool)[codes]
     if unusable.any():
         expected = f"a user: {A_NAME}, at most {_LONGEST_NAME} printable characters"
         name, place = str(column.name), lambda row: f"row {rows[row] + 1}"
         hint = "Leave rows without one out, or give what is really called so another name."
         raise ReviewLogError(source, violations(name, column, unusable, expected, place), hint)
-    texts = [str(int(name) if isinstance(name, float) else name) for name in distinct]
     return codes, [
         int(text) if text.isdecimal() and str(int(text)) == text else text for text in texts
     ]
+
+
+def _refuse_bad_rows(logs: Logs, users: Sequence[User], options: TableOptions) -> None:
+    """Raise one error if rows of several of these users cannot be read, and list the rows.
+
+    The error of a single user says as much when that is read.
+    """
+    if logs.table is None:
+        return
+    table, user = logs.table
+    rows = np.flatnonzero(pd.Index(logs.names).isin(users)[user])
+    nouns = {noun: name for noun, name in logs.columns.used.items() if noun in NEEDED}
+    log = draft_of(logs.source, table.iloc[rows].set_axis(rows), nouns, options, user[rows])
+    faulty = [np.unique(user[fault.rows]) for fault in log.faults]
+    if not faulty or len(np.unique(np.concatenate(faulty))) < 2:
+        return
+    listed = [
+        pd.DataFrame(
+            {
+                "user": [logs.names[code] for code in user[rows]],
+                "row": rows + 1,
+                "column": violation.column,
+                "value": table[violation.column].iloc[rows].to_numpy(),
+                "problem": f"{violation.kind}: {violation.partition('; ')[2]}",
+            }
+        )
+        for violation, rows, _ in log.faults
+    ]
+    for nth, (fault, codes) in enumerate(zip(log.faults, faulty, strict=True)):
+        counts = f"{len(fault.rows):,} of {len(table):,} rows, of {len(codes):,}"
+        each = fault.violation
+        said = f"{counts} of {len(logs.names):,} users: {each}"
+        violation = Violation(said, each.kind, each.column, each.rows)
+        log.faults[nth] = fault._replace(violation=violation)
+    with suppress(OSError):  # another file of this name stays
+        if not _LIST.exists() or _LIST.read_text("utf-8").startswith(",".join(_HEADER)):
+            pd.concat(listed).sort_values("row").to_csv(_LIST, columns=_HEADER, index=False)
+            log.check(f"Each row: {_LIST}.")
+    log.check()

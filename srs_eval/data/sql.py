@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -22,8 +22,7 @@ import sqlalchemy as sa
 
 from srs_eval.data.files import check_columns, existing, pandas_from_arrow
 from srs_eval.data.options import Columns
-from srs_eval.data.reviews import User
-from srs_eval.data.source import Logs, Rows, by_user, users_of
+from srs_eval.data.source import Logs, by_user, users_of
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.places import has_secret, masked
 
@@ -74,46 +73,30 @@ class Query:
 
     def find(self) -> Logs:
         """Check the columns, and find the users, in the order of their names."""
-        columns = self.columns
-        nothing = self._run(sa.select(sa.text("*")).select_from(self._rows).limit(0))
-        check_columns(self.location, [*nothing.columns], columns)
-        only_user = Path(self.path).stem if self.path else "sql"
-        if self._is_of_duckdb():
-            table = self._run(self._select(columns.every, [columns.user] if columns.user else []))
-            return by_user(table, self.location, columns, only_user=only_user)
-        values: dict[User, list[Any]] = {}  # as the database writes each user
-        if columns.user is None:
-            values[only_user] = []
-        else:
-            column = self._column(columns.user)
-            statement = sa.select(column).select_from(self._rows).distinct().order_by(column)
-            users = self._run(statement).iloc[:, 0]
-            codes, names = users_of(users, self.location, np.arange(len(users)))
-            for code, value in zip(codes, users.astype(object), strict=True):
-                values.setdefault(names[code], []).append(value)
-        return Logs(self.location, [*values], columns, partial(self._read, values))
+        columns, where = self.columns, self.location
+        nothing = self._run(sa.select(sa.text("*")).limit(0))
+        check_columns(where, [*nothing.columns], columns)
+        if columns.user is None or self._is_of_duckdb():
+            table = self._run(self._select([columns.user] if columns.user else []))
+            only_user = Path(self.path).stem if self.path else "sql"
+            return by_user(table, where, columns, only_user=only_user)
+        user = self._column(columns.user)
+        written = self._run(sa.select(user).distinct().order_by(user)).iloc[:, 0]
+        codes, names = users_of(written, where, np.arange(len(written)))
+        # as the database writes each user
+        values = {name: written[codes == code].tolist() for code, name in enumerate(names)}
+        select = self._select()
+        rows = lambda name: (where, self._run(select.where(user.in_(values[name]))))  # noqa: E731
+        return Logs(where, names, columns, rows)
 
-    def _read(self, values: Mapping[User, list[Any]], user: User) -> Rows:
-        """Read the rows of a user."""
-        statement = self._select([name for name in self.columns.every if name != self.columns.user])
-        if self.columns.user is not None:
-            statement = statement.where(self._column(self.columns.user).in_(values[user]))
-        return self.location, self._run(statement)
-
-    def _select(self, names: Sequence[str], first: Sequence[str] = ()) -> Any:
-        """Select columns, sorted by some of them, by time and card, and then by the others.
+    def _select(self, first: Sequence[str] = ()) -> Any:
+        """Select the columns, sorted by some of them, by time and card, and then by the others.
 
         Of rows with one card and time, the first must be the same one each time.
         """
+        names = dict.fromkeys([*first, *self.columns.used.values()])
         order = dict.fromkeys([*first, str(self.columns.time), self.columns.card, *names])
-        columns = map(self._column, dict.fromkeys(names))
-        return sa.select(*columns).select_from(self._rows).order_by(*map(self._column, order))
-
-    @property
-    def _rows(self) -> Any:
-        """The query as something to select from; its colons are no parameters."""
-        escaped = self.text.replace(":", "\\:")
-        return sa.text(f"({escaped}\n) AS srs_eval_rows")  # it may end with a comment
+        return sa.select(*map(self._column, names)).order_by(*map(self._column, order))
 
     def _column(self, name: str) -> Any:
         """Return a column; in files its name is quoted, because words reserved there differ."""
@@ -131,13 +114,15 @@ class Query:
         return head != _SQLITE
 
     def _run(self, statement: Any) -> pd.DataFrame:
-        """Return the result of a statement."""
+        """Return the result of a statement, which selects from the query."""
+        escaped = self.text.replace(":", "\\:")  # its colons are no parameters
+        query = sa.text(f"({escaped}\n) AS srs_eval_rows")  # it may end with a comment
         errors: tuple[type[Exception], ...] = (sa.exc.SQLAlchemyError, sqlite3.Error, ImportError)
         run = self._by_driver
         if self._is_of_duckdb():
             run, errors = self._by_duckdb, (_duckdb().Error,)
         try:
-            return _interruptible(partial(run, statement))
+            return _interruptible(partial(run, statement.select_from(query)))
         except errors as error:
             reason = masked(str(getattr(error, "orig", None) or error))
             if self.url and (password := _parsed(_address(self.url)).password):
@@ -147,15 +132,15 @@ class Query:
 
     def _by_driver(self, statement: Any, running: list[Any]) -> pd.DataFrame:
         """Run a statement by SQLAlchemy."""
-        options: dict[str, Any] = {"poolclass": sa.pool.NullPool}
-        if self.url is None:
-            name = quote(existing(str(self.path)).local.absolute().as_posix(), safe="/:")
-            read_only = partial(sqlite3.connect, f"file:{name}?mode=ro", uri=True)
-            options["creator"] = read_only
-        url = _parsed(_address(self.url or "sqlite://"))
-        if self.url and url.get_backend_name() == "sqlite" and not url.query:
-            existing(url.database or "")  # which SQLite would make
-        engine = sa.create_engine(url, **options)
+        if self.path:
+            name = quote(existing(self.path).local.absolute().as_posix(), safe="/:")
+            form = {"mode": "ro", "uri": "true"}
+            url = sa.URL.create("sqlite", database=f"file:{name}", query=form)
+        else:
+            url = _parsed(_address(str(self.url)))
+            if url.get_backend_name() == "sqlite" and not url.query:
+                existing(url.database or "")  # which SQLite would make
+        engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
         with engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
             running.append(driver)

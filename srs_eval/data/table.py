@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,13 @@ import pyarrow as pa
 from srs_eval.data.files import (
     TABLE_SUFFIXES,
     check_columns,
-    column_names,
     existing,
     pandas_from_arrow,
     parquet_file,
     read_table,
 )
-from srs_eval.data.options import Columns, OddRows, TableOptions, TimeUnit
+from srs_eval.data.options import Columns, OddRows, Selection, TableOptions, TimeUnit
 from srs_eval.data.reviews import User
-from srs_eval.data.selection import Choice, Selection
 from srs_eval.data.source import Logs, Rows, TableSource, by_user, users_of
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.places import Place
@@ -114,10 +111,9 @@ class ReviewTable(TableSource):
         duplicates: OddRows = "error",
         invalid_times: OddRows = "error",
     ) -> None:
-        odd = missing, duplicates, invalid_times
-        self.options = TableOptions(time_unit, time_zone, day_start_hour, ratings, *odd)
+        chosen, odd = (users, sample, first), (missing, duplicates, invalid_times)
+        self.options = TableOptions(*chosen, time_unit, time_zone, day_start_hour, ratings, *odd)
         self.columns = None if columns is None else Columns.of(columns)
-        self.choice = Choice(users, sample, first)
         self.name = self.location = "frame"  # and of its user if there is no column of users
         self._table, self._query = pd.DataFrame(), None
         self.place: Place | None = None  # Of its files; of a query or a table in memory None
@@ -145,7 +141,6 @@ class ReviewTable(TableSource):
         place = existing(self.place)
         if place.kind() == "folder":
             return _of_folder(place, self.columns)
-        check_columns(str(place), column_names(place), columns)
         if place.suffix == ".parquet" and columns.user and (logs := _of_row_groups(place, columns)):
             return logs
         table = read_table(place, text=columns.identifiers)
@@ -167,12 +162,7 @@ def to_pandas(table: Any) -> pd.DataFrame:
     Takes what `is_table` accepts; raise `ConfigError` for anything else.
     """
     if isinstance(table, pd.DataFrame):
-        frame = table.copy(deep=False)
-        for position, dtype in enumerate(frame.dtypes):
-            if isinstance(dtype, pd.ArrowDtype):
-                column = pa.table({"column": pa.array(frame.iloc[:, position])})
-                frame.isetitem(position, pandas_from_arrow(column)["column"].array)
-        return frame
+        return table
     try:
         return pandas_from_arrow(pa.table(table))
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -182,11 +172,9 @@ def to_pandas(table: Any) -> pd.DataFrame:
 
 def _in_memory(table: Any, name: str, columns: Columns) -> pd.DataFrame:
     """Copy the columns in use of a table in memory."""
-    frame = to_pandas(table)
-    frame.columns = pd.Index([str(column) for column in frame.columns], dtype=object)
-    levels = table.index.names if isinstance(table, pd.DataFrame) else ()
-    unread = ", ".join(str(level) for level in levels if level is not None)
-    hint = f"The index ({unread}) is not read: use reset_index()." if unread else ""
+    frame = to_pandas(table).rename(columns=str)
+    levels = ", ".join(str(level) for level in frame.index.names if level is not None)
+    hint = f"The index ({levels}) is not read: use reset_index()." if levels else ""
     check_columns(name, [*frame.columns], columns, hint=hint)
     return frame[columns.every].reset_index(drop=True).copy()
 
@@ -197,16 +185,16 @@ def _of_row_groups(place: Place, columns: Columns) -> Logs | None:
     None if they do not, or the file has one row group: then it is read as a whole.
     """
     with parquet_file(place) as file:
+        check_columns(str(place), file.schema_arrow.names, columns)
         sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
         if len(sizes) == 1:
             return None
-        column = file.read([columns.user]).column(0).combine_chunks().dictionary_encode("encode")
-    codes = column.indices.to_numpy()
+        column = file.read([columns.user]).column(0).to_pandas().rename(columns.user)
+    codes, _ = pd.factorize(column, use_na_sentinel=False)
     begins = np.flatnonzero(np.diff(codes, prepend=-1))
-    if len(begins) > len(column.dictionary):
+    if len(begins) > codes.max(initial=-1) + 1:
         return None
-    values = column.dictionary.to_pandas().iloc[codes[begins]].rename(columns.user)
-    _, users = users_of(values, str(place), begins)
+    _, users = users_of(column.iloc[begins], str(place), begins)
     if len(users) < len(begins):
         return None
     runs = dict(zip(users, pairwise([*begins.tolist(), len(codes)]), strict=True))
@@ -217,8 +205,7 @@ def _of_row_groups(place: Place, columns: Columns) -> Logs | None:
         begin, end = runs[user]
         first, last = np.searchsorted(ends, [begin, end - 1], side="right").tolist()
         with parquet_file(place) as file:
-            groups = [*range(first, last + 1)]
-            table = file.read_row_groups(groups, columns.every)
+            table = file.read_row_groups([*range(first, last + 1)], columns.every)
             table = table.slice(begin - int(ends[first] - sizes[first]), end - begin)
             table.validate(full=True)
         return str(place), pandas_from_arrow(table).set_axis(np.arange(begin, end))
@@ -237,18 +224,18 @@ def _of_folder(place: Place, given: Columns | None) -> Logs:
     columns, errors = given or Columns(), []
 
     def rows(user: User) -> Rows:
-        tables = [read_table(file, text=columns.identifiers) for file in _files_of(places[user])]
-        table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
-        return str(places[user]), table
+        own = places[user]
+        files = [own] if own.suffix in TABLE_SUFFIXES else table_files(own)
+        tables = [read_table(file, text=columns.identifiers) for file in files]
+        return str(own), tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
-    for each in places.values():
+    for user in places:
         try:  # One that has the columns will do; others fail when they are read.
-            file = _files_of(each)[0]
-            names = column_names(file)
+            source, table = rows(user)
             if folders and given is None:
-                nouns: dict[str, Any] = {f.name: f.name for f in fields(Columns) if f.name in names}
+                nouns: dict[str, Any] = {noun: noun for noun in Columns.__slots__ if noun in table}
                 columns = Columns(**{"time": None, **nouns})
-            check_columns(str(file), names, columns, of_user=False)
+            check_columns(source, [*table.columns], columns, of_user=False)
             return Logs(str(place), [*places], columns, rows)
         except ReviewLogError as error:
             errors.append(error)
@@ -274,25 +261,16 @@ def _partitions(place: Place, folders: list[Place], columns: Columns | None) -> 
         hint = "Remove it and run `python -m srs_eval.prepare` again."
         raise ReviewLogError(str(place), ["was not written to its end"], hint)
     keys, values = zip(*(folder.name.split("=", 1) for folder in folders), strict=True)
-    key = keys[0]
-    wrong = [
-        f"{each.name}: expected {key}=USER" for each in folders if each.name.split("=")[0] != key
-    ]
-    if columns is not None and columns.user not in (None, key):
-        wrong.append(f"its folders are called {key}=…, and data.columns.user={columns.user}")
-    if wrong:
-        raise ReviewLogError(str(place), wrong)
+    key = columns.user if columns is not None and columns.user else keys[0]
+    wrong = [f"{name}=…: expected {key}=USER" for name in dict.fromkeys(keys) if name != key]
     names = [None if value == _NOBODY else unquote(value) for value in values]
     column = pd.Series(names, dtype=object, name=key)
     _, users = users_of(column, str(place), np.arange(len(names)))
-    if len(users) < len(folders):
-        raise ReviewLogError(str(place), ["several folders are of one user"])
+    wrong += ["several folders are of one user"] * (len(users) < len(folders))
+    if wrong:
+        raise ReviewLogError(str(place), wrong)
     places = dict(zip(users, folders, strict=True))
     return dict(sorted(places.items(), key=lambda pair: (isinstance(pair[0], str), pair[0])))
-
-
-def _files_of(place: Place) -> list[Place]:
-    return [place] if place.suffix in TABLE_SUFFIXES else table_files(place)
 
 
 def table_files(place: Place) -> list[Place]:

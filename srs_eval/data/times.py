@@ -14,15 +14,14 @@ from srs_eval.data.options import TimeUnit
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 
 # Ticks in a second
-_UNITS = {"s": ("seconds", 1.0), "ms": ("milliseconds", 1e3), "us": ("microseconds", 1e6)}
-_TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
 _DAY, _CENTURY = 86_400.0, 36_525 * 86_400.0  # seconds
 _EARLIEST = 315_532_800.0  # 1980, before which there was no such program
 _LOOKED_AT = 1000
 # Words such as "now" are times to pandas, but other ones tomorrow.
 _DATE = r"[0-9]{4}-?(?:[0-9]{2}|W)"
 _OFFSET = r"[Tt ]\d.*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)$"
-_ISO = "an ISO-8601 time such as 2024-03-29T20:32:32Z"
 _AMBIGUOUS = (
     "seconds, milliseconds or microseconds since 1970, from 1980 to now (if it is one of them, set "
     "data.time_unit=s, ms or us; if it is a day number, give the column as data.columns.day)"
@@ -43,12 +42,13 @@ class Times:
 
     microseconds: IntArray  # [n]: since 1970 in UTC; 0 where the value is no time of a review
     problem: IntArray  # [n]: number of what is wrong with it, 0 if nothing is
-    expected: tuple[str, ...]  # for each problem
+    expected: str
 
-    def problems(self) -> Iterator[tuple[BoolArray, str, str, str]]:
-        """Return rows, kind, what was expected, and what they are instead, for each problem."""
+    def problems(self) -> Iterator[tuple[BoolArray, str, str]]:
+        """Return rows, what they are instead, and the kind, for each problem that there is."""
         for number, (what, kind) in enumerate(_PROBLEMS, start=1):
-            yield self.problem == number, kind, self.expected[number - 1], what
+            if (rows := self.problem == number).any():
+                yield rows, what, kind
 
 
 def read_times(values: pd.Series, *, unit: TimeUnit, time_zone: str) -> Times:
@@ -61,15 +61,14 @@ def read_times(values: pd.Series, *, unit: TimeUnit, time_zone: str) -> Times:
     if unit == "iso" or (unit == "auto" and not _are_counts(values)):
         return _from_iso(values, time_zone, latest)
     counts = numbers(values)
-    if unit == "auto":
-        # The ranges do not overlap before the year 3,000. Most decide: the others are bad.
-        middle = float(np.median(counts[np.isfinite(counts)], axis=None))
-        units = [name for name, (_, n) in _UNITS.items() if _EARLIEST <= middle / n <= latest]
-        if not units:
-            nothing = np.zeros(len(counts), np.int64)
-            return Times(nothing, np.full(len(counts), UNREADABLE), (_AMBIGUOUS, "", "", ""))
-        unit = units[0]  # type: ignore[assignment]
-    return _counted(counts, unit, latest)
+    if unit != "auto":
+        return _counted(counts, unit, latest)
+    # The ranges do not overlap before the year 3,000. Most decide: the others are bad.
+    middle = float(np.median(counts[np.isfinite(counts)]))
+    for each in _NAMES:
+        if _EARLIEST <= middle / _UNITS[each] <= latest:
+            return _counted(counts, each, latest)
+    return Times(np.zeros(len(counts), np.int64), np.full(len(counts), UNREADABLE), _AMBIGUOUS)
 
 
 def _are_counts(values: pd.Series) -> bool:
@@ -82,19 +81,16 @@ def _are_counts(values: pd.Series) -> bool:
 
 def _counted(counts: FloatArray, unit: str, latest: float) -> Times:
     """Read numbers of a unit: since 1970, or since any moment if they begin near 0."""
-    name, per_second = _UNITS[unit]
-    seconds = counts / per_second
+    seconds = counts / _UNITS[unit]
     present, earliest = seconds[np.isfinite(seconds)], _EARLIEST
-    words = f"{name} since 1970, not before 1980", f"{name} since 1970, until now"
+    expected = f"{_NAMES[unit]} since 1970, from 1980 to now, or since the first review"
     if len(present) and 0 <= present.min() < _DAY and np.median(present) < _EARLIEST:
         # A clock without a time zone; a time of 0 among times since 1970 is one that is missing.
         earliest, latest = 0.0, _CENTURY
-        words = f"{name} since the first review", "at most a hundred years"
     cases = [np.isnan(seconds), seconds < earliest, seconds > latest]
     problem = np.select(cases, [UNREADABLE, EARLY, LATE], 0)
-    microseconds = np.rint(np.where(problem > 0, 0, counts) * (1e6 / per_second)).astype(np.int64)
-    expected = f"{name} since 1970, from 1980 to now (or since the first review)"
-    return Times(microseconds, problem, (expected, *words, ""))
+    microseconds = np.rint(np.where(problem > 0, 0, counts) * (1e6 / _UNITS[unit]))
+    return Times(microseconds.astype(np.int64), problem, expected)
 
 
 def _from_iso(values: pd.Series, time_zone: str, latest: float) -> Times:
@@ -105,15 +101,14 @@ def _from_iso(values: pd.Series, time_zone: str, latest: float) -> Times:
     else:
         text = texts(values)
         text = text.where(text.str.match(_DATE, na=False))
-        has_offset = text.str.contains(_OFFSET, na=False).to_numpy(bool)
-        if not has_offset.all() and text.str.endswith(" UTC", na=False).any():  # as BigQuery does
+        if text.str.endswith(" UTC", na=False).any():  # as BigQuery does
             text = text.str.replace(" UTC", "Z", regex=False)
-            has_offset = text.str.contains(_OFFSET, na=False).to_numpy(bool)
+        has_offset = text.str.contains(_OFFSET, na=False).to_numpy(bool)
         moments = _parsed(text.where(has_offset))
         if not has_offset.all():
             moments = np.where(has_offset, moments, _parsed(text.mask(has_offset)))
     # Not near what is possible; in their own unit, because the year 100,000 has no microseconds.
-    seconds = moments.astype(np.int64) / _TICKS[np.datetime_data(moments.dtype)[0]]
+    seconds = moments.astype(np.int64) / _UNITS[np.datetime_data(moments.dtype)[0]]
     early = ~np.isnat(moments) & (seconds < _EARLIEST - _DAY)
     late = seconds > latest + _DAY
     moments = np.where(early | late, np.datetime64("NaT"), moments).astype("datetime64[us]")
@@ -122,15 +117,18 @@ def _from_iso(values: pd.Series, time_zone: str, latest: float) -> Times:
         local = pd.DatetimeIndex(moments[is_local])
         first = np.ones(len(local), bool)  # of an hour that occurs twice
         utc = local.tz_localize(time_zone, ambiguous=first, nonexistent="NaT").tz_convert(None)
-        skipped[is_local] = ~np.isnat(moments[is_local]) & np.isnat(utc.to_numpy())
+        skipped[is_local] = local.notna() & utc.isna()
         moments[is_local] = utc.to_numpy()
     absent, microseconds = np.isnat(moments), moments.astype(np.int64)
     early |= ~absent & (microseconds < _EARLIEST * 1e6)
     late |= ~absent & (microseconds > latest * 1e6)
-    cases = [early, late, skipped, absent]
-    problem = np.select(cases, [EARLY, LATE, SKIPPED, UNREADABLE], 0)
-    zone = f"a time that exists in {time_zone}, where clocks were put forward then"
-    expected = (_ISO, "no time before 1980", "no time in the future", zone)
+    problem = np.select(
+        [early, late, skipped, absent], [EARLY, LATE, SKIPPED, UNREADABLE], default=0
+    )
+    expected = (
+        "an ISO-8601 time such as 2024-03-29T20:32:32Z, from 1980 to now, that clocks of "
+        f"{time_zone} have shown"
+    )
     return Times(np.where(problem > 0, 0, microseconds), problem, expected)
 
 

@@ -62,7 +62,7 @@ def test_rows_of_several_users_are_refused_in_one_error_and_listed(tmp_path, mon
         ("missing", "rating", ("row 1", "row 6")),
         ("wrong_type", "rating", ("row 7",)),
         ("out_of_range", "time", ("row 12",)),
-        ("duplicate", "card", ("row 9",)),  # row 10 repeats a row that has no rating
+        ("duplicate", "card", ("row 9", "row 10")),
     }
     options = {"missing": "drop", "invalid_times": "drop", "duplicates": "drop"}
     for name in (*options, "ratings"):
@@ -70,9 +70,9 @@ def test_rows_of_several_users_are_refused_in_one_error_and_listed(tmp_path, mon
     assert caught.value.hint.endswith("Each row: rows.csv.")
     listed = pd.read_csv("rows.csv").fillna("")
     assert [*listed] == ["user", "row", "column", "value", "problem"]
-    assert listed["row"].tolist() == [1, 6, 7, 9, 12]
-    assert listed["user"].tolist() == ["u0", "u1", "u2", "u0", "u3"]
-    assert listed["value"].tolist()[2:] == ["soso", "0", "2999-01-01T00:00:00Z"]
+    assert listed["row"].tolist() == [1, 6, 7, 9, 10, 12]
+    assert listed["user"].tolist() == ["u0", "u1", "u2", "u0", "u1", "u3"]
+    assert listed["value"].tolist()[2:] == ["soso", "0", "0", "2999-01-01T00:00:00Z"]
     source = ReviewTable("log.csv", USERS, ratings={"soso": 2, "3": 3}, **options)
     logs = [source.read(user) for user in source.users()]
     assert sum(map(len, logs)) + sum(sum(log.left_out.values()) for log in logs) == 40

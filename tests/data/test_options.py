@@ -6,8 +6,7 @@ from functools import partial
 from cases import making
 
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.options import Columns, TableOptions
-from srs_eval.data.selection import Choice, select, wanted_users
+from srs_eval.data.options import Columns, TableOptions, select, wanted_users
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
@@ -16,7 +15,7 @@ table = partial(ReviewTable, "log.csv")
 anki = partial(AnkiCollection, "a.anki2")
 
 NAMED = {"table": table, "anki": anki}
-NAMED |= {each.__name__: each for each in (Columns, TableOptions, Choice, SyntheticUsers)}
+NAMED |= {each.__name__: each for each in (Columns, TableOptions, SyntheticUsers)}
 NAMED["wanted_users"] = wanted_users
 
 
@@ -42,10 +41,10 @@ def test_users_come_in_the_order_they_were_asked_for_or_are_named_beside_those_w
         given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
         there = {str(user): user for user in json.loads(known)}
         try:
-            users = Choice(**given).among(there, "data")
+            users = TableOptions(**given).among(there, "data")
         except ReviewLogError as error:
             return f"  {error}\n"
-        return f"  {users}, {Choice(**given).remarks(there)}\n"
+        return f"  {users}, {TableOptions(**given).remarks(there, has_times=False)}\n"
 
     transcript("choices_of_users", told_by)
     assert select([36], {"36": "36"}, "data") == ("36",)
@@ -53,7 +52,7 @@ def test_users_come_in_the_order_they_were_asked_for_or_are_named_beside_those_w
 
 def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():
     def sampled(users):
-        return Choice(sample=100).among({str(user): user for user in users}, "d")
+        return TableOptions(sample=100).among({str(user): user for user in users}, "d")
 
     users = tuple(range(1000))
     sample = sampled(users)
