@@ -73,7 +73,10 @@ def as_metric(function: Any, name: str = "") -> Metric:
     """
     if isinstance(function, Metric):
         return function
-    bare = function.func if isinstance(function, partial) else function
+    bare = function
+    if isinstance(function, partial):  # Hydra's own checks its target again in each call
+        bare = function.func
+        function = partial(bare, *function.args, **function.keywords)
     name = name or getattr(bare, "__name__", repr(bare))
     if not callable(bare):
         raise ConfigError(f"metric {name}: {function!r} is not a function")

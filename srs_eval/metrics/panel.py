@@ -16,15 +16,12 @@ from srs_eval.metrics.smooth_ece import smece, smece_exact, smece_floor
 from srs_eval.metrics.tally import Tally
 from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, bias_threshold, threshold_metrics
 
-# Headline metrics of a run.
 HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
 WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")  # Logged with their intervals
-# The default retention of schedulers.
-RETENTION = 0.9
+RETENTION = 0.9  # The default of schedulers
 # Shown of a panel that has none of the usual metrics.
 FEWEST = 10
 
-# The default panel.
 DEFAULT = (
     scores.log_loss,
     scores.normalized_entropy,

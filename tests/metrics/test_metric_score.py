@@ -192,8 +192,11 @@ def test_options_are_the_panels_of_the_library_and_can_be_changed(one_user):
     assert "confusion_tpr_at_0_85" in names
     assert not {"confusion_tpr_at_0_9", "ece"} & set(names)
     ece = "+panel.metrics.ece_5={_target_:srs_eval.metrics.scores.ece,_partial_:true,bins:5}"
-    scores = build("default", ece).score(predictions)
+    panel = build("default", ece)
+    scores = panel.score(predictions)
     assert scores["ece_5"] != scores["ece"]
+    # Hydra's own partials would check their target in each call, for ten times as long
+    assert {type(each.function) for each in panel} == {partial}
     assert np.isfinite([*build("quick").score(predictions).values()]).all()
     assert np.isfinite([*full_panel().score(predictions).values()]).all()
 
