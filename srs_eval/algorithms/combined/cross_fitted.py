@@ -14,9 +14,6 @@ from srs_eval.algorithms.recurrent.weights import TrainingLog
 from srs_eval.data.reviews import IntArray, Reviews, User
 from srs_eval.errors import ConfigError
 
-# Of `weights`: nothing was learned before, or what comes with the algorithm.
-_NOT_GIVEN = (None, "auto")
-
 
 @dataclass(frozen=True, slots=True)
 class CrossFitted(Combined):
@@ -45,14 +42,16 @@ def cross_fitted(
     `lessons` reads the logs of some users, with the rows to learn from. Raise `ConfigError` if the
     algorithm is to start from given weights, which would have no effect.
     """
-    if algorithm.weights not in _NOT_GIVEN:
+    if algorithm.weights not in (None, "auto"):  # none, or those that come with the algorithm
         raise ConfigError(
             f"algo.weights={algorithm.weights} has no effect with user_folds, where weights are "
             "learned for each fold: leave one of them out"
         )
-    learned = []
-    for fold in sorted(set(fold_of.values())):
-        others = [user for user, own in fold_of.items() if own != fold]
-        rng = np.random.default_rng((seed, fold))
-        learned.append(deepcopy(algorithm).pretrain(lessons(others), rng))
-    return CrossFitted(tuple(learned), dict(fold_of))
+    algorithms = [
+        deepcopy(algorithm).pretrain(
+            lessons([user for user, own in fold_of.items() if own != fold]),
+            np.random.default_rng((seed, fold)),
+        )
+        for fold in sorted(set(fold_of.values()))
+    ]
+    return CrossFitted(tuple(algorithms), dict(fold_of))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -88,24 +89,22 @@ class PerGroup(Wrapper):
         """Fit to all of `rows`, and to those of each group that has enough of them."""
         groups, whole = groups_of(reviews, self.group, rows), self.base.fit(reviews, rows, rng)
         numbers, sizes = np.unique(groups[groups != _UNKNOWN], return_counts=True)
-        label, titles = self.group.replace("_", " "), reviews.titles.get(self.group, {})
         models: dict[int, MemoryModel] = {}
-        parts: list[Part] = []
-        for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
-            if size >= self.fewest:
-                with suppress(FitSkipped):
-                    models[number] = self.base.fit(reviews, rows[groups == number], rng)
-                    name, title = f"{self.group} {number}", titles.get(number, "")
-                    part = Part(name, "base", n_train=size, standalone=True, title=title)
-                    parts += as_part(models[number], part)
-        every = f"every {'other ' if models else ''}{label}"
-        rest = Part("all", "base", n_train=len(rows), standalone=True, title=every)
+        for number in numbers[sizes >= self.fewest].tolist():
+            with suppress(FitSkipped):
+                models[number] = self.base.fit(reviews, rows[groups == number], rng)
+        label, titles = self.group.replace("_", " "), reviews.titles.get(self.group, {})
         note = f"{len(models)} of {len(numbers)} {label}s have a fit of their own"
         if getattr(reviews, self.group) is None:
             note = f"the log has no {label} of a card: one fit for all"
-        named = {"": whole} | {f"{self.group} {number}": each for number, each in models.items()}
-        parts = [*as_part(whole, rest), *parts]
-        learned = learned_together(named, parts, note, fallback=not models)
+        part = Part("all", "base", n_train=len(rows), standalone=True)
+        parts = [replace(part, title=f"every {'other ' if models else ''}{label}")]
+        for number in models:
+            size, title = int((groups == number).sum()), titles.get(number, "")
+            parts.append(replace(part, name=f"{self.group} {number}", n_train=size, title=title))
+        fits = {"": whole} | {f"{self.group} {number}": each for number, each in models.items()}
+        described = chain.from_iterable(map(as_part, fits.values(), parts))
+        learned = learned_together(fits, described, note, fallback=not models)
         return PerGroupModel(self.group, whole, models, learned)
 
     def sample(

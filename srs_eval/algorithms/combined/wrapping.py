@@ -1,4 +1,4 @@
-"""Functions shared by algorithms that are made of others."""
+"""Bases of algorithms and models that are made of others, and the record of their fits."""
 
 from __future__ import annotations
 
@@ -183,12 +183,9 @@ def as_part(model: MemoryModel, part: Part) -> Iterator[Part]:
     learned, parameters = learned_by(model), tuple(map(float, model.parameters))
     yield replace(part, parameters=parameters, standard_errors=learned.standard_errors)
     for inner in learned.parts:
-        yield replace(
-            inner,
-            name=f"{part.name}/{inner.name}",
-            option=f"{part.option}.{inner.option}",
-            standalone=part.standalone and inner.standalone,
-        )
+        name, option = f"{part.name}/{inner.name}", f"{part.option}.{inner.option}"
+        standalone = part.standalone and inner.standalone
+        yield replace(inner, name=name, option=option, standalone=standalone)
 
 
 def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[Reviews, IntArray]:

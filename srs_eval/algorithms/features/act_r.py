@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.features.log_odds import FittedLogOdds
+from srs_eval.algorithms.features.log_odds import FittedLogOdds, LogOddsOf
 from srs_eval.algorithms.history import HELD, History
 from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.engine.parameters import ParameterSpace
@@ -43,82 +43,58 @@ class ActivationEquations:
         spread=(0.25, 0.25, 0.25, 0.5, 0.25),
     )
 
-    def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> Activation:
-        """Find the cards of `rows`, up to the last of these on each."""
-        begin = history.place[rows] - history.nth[rows]
-        begins, card = np.unique(begin, return_inverse=True)
+    def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
+        """Find the cards of `rows`, up to the last of these on each, by falling length."""
+        begins, card = np.unique(history.place[rows] - history.nth[rows], return_inverse=True)
         lengths = np.zeros(len(begins), np.int64)
         np.maximum.at(lengths, card, history.nth[rows])
         longest_first = np.argsort(-lengths, kind="stable")
-        return Activation(history, rows, elapsed, begins[longest_first], lengths[longest_first])
+        cards = begins[longest_first], lengths[longest_first]
+
+        def log_odds(w: FloatArray) -> tuple[FloatArray, FloatArray]:
+            strength, by = _strengths(w, history, *cards)
+            last, last_by = np.ones(len(rows)), np.zeros((3, len(rows)))
+            for pairs in history.pairs(rows, elapsed):
+                trace, trace_by = _trace(w, pairs.age, strength[pairs.place], by[:, pairs.place])
+                # Nothing precedes a first review; any number will do there.
+                last[pairs.rows] = np.where(pairs.counts > 0, pairs.sums(trace), 1.0)
+                for number in range(3):
+                    last_by[number, pairs.rows] = pairs.sums(trace_by[number])
+            noise, threshold, activation = w[2], w[3], np.log(last)
+            slopes = np.empty((len(rows), len(w)))
+            slopes[:, [0, 1, 4]] = last_by.T / (last * noise)[:, None]
+            slopes[:, 2] = (threshold - activation) / noise**2
+            slopes[:, 3] = -1 / noise
+            return (activation - threshold) / noise, slopes
+
+        return log_odds
 
 
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """Activation at each of `rows`, as a function of the parameters."""
-
-    history: History
-    rows: IntArray
-    elapsed: FloatArray
-    # [cards]: Where each card begins, and how many of its reviews come before one of `rows`; by
-    # falling length
-    begins: IntArray
-    lengths: IntArray
-
-    def __call__(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        noise, threshold = w[2], w[3]
-        strength, by = self._last_strengths(w, *self._strengths(w))
-        activation = np.log(strength)
-        slopes = np.empty((len(self.rows), len(w)))
-        slopes[:, [0, 1, 4]] = by.T / (strength * noise)[:, None]
-        slopes[:, 2] = (threshold - activation) / noise**2
-        slopes[:, 3] = -1 / noise
-        return (activation - threshold) / noise, slopes
-
-    def _strengths(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Strength at every earlier review by its place, and derivatives [3, places]."""
-        size = len(self.history.clock)
-        strength, by = np.zeros(size), np.zeros((3, size))
-        first = 0
-        while first < len(self.begins) and self.lengths[first]:
-            # As many cards as fit into memory, side by side: the longest sets the width.
-            width = int(self.lengths[first])
-            block = slice(first, first + max(HELD // width, 1))
-            along = np.arange(width)
-            places = self.begins[block, None] + along
-            is_review = along < self.lengths[block, None]
-            clock = self.history.clock[np.where(is_review, places, 0)]
-            strengths, slopes = _card_by_card(w, clock, self.lengths[block])
-            strength[places[is_review]] = strengths[is_review]
-            by[:, places[is_review]] = slopes[:, is_review]
-            first = block.stop
-        return strength, by
-
-    def _last_strengths(
-        self, w: FloatArray, strength: FloatArray, by: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Strength at each of `rows` from those before, and derivatives [3, rows]."""
-        last, last_by = np.ones(len(self.rows)), np.zeros((3, len(self.rows)))
-        for pairs in self.history.pairs(self.rows, self.elapsed):
-            trace, trace_by = _trace(w, pairs.age, strength[pairs.place], by[:, pairs.place])
-            # Nothing precedes a first review; any number will do there.
-            last[pairs.rows] = np.where(pairs.counts > 0, pairs.sums(trace), 1.0)
-            for number in range(3):
-                last_by[number, pairs.rows] = pairs.sums(trace_by[number])
-        return last, last_by
-
-
-def _card_by_card(
-    w: FloatArray, clock: FloatArray, lengths: IntArray
+def _strengths(
+    w: FloatArray, history: History, begins: IntArray, lengths: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Strengths [cards, reviews] and derivatives [3, cards, reviews] of cards side by side."""
-    strength, by = np.zeros(clock.shape), np.zeros((3, *clock.shape))
-    for nth in range(1, clock.shape[1]):
-        cards = int(np.searchsorted(-lengths, -nth))  # those that have an nth review
-        age = clock[:cards, nth, None] - clock[:cards, :nth]
-        trace, trace_by = _trace(w, age, strength[:cards, :nth], by[:, :cards, :nth])
-        strength[:cards, nth] = trace.sum(axis=-1)
-        by[:, :cards, nth] = trace_by.sum(axis=-1)
+    """Strength at the first reviews of cards, so many of each, by place; derivatives [3, places].
+
+    Longest cards come first. As many as fit into memory are computed side by side.
+    """
+    size, first = len(history.clock), 0
+    strength, by = np.zeros(size), np.zeros((3, size))
+    while first < len(begins) and lengths[first]:
+        along = np.arange(lengths[first])
+        block = slice(first, first + max(HELD // len(along), 1))
+        places = begins[block, None] + along
+        is_review = along < lengths[block, None]
+        clock = history.clock[np.where(is_review, places, 0)]
+        own, own_by = np.zeros(clock.shape), np.zeros((3, *clock.shape))
+        for nth in range(1, len(along)):
+            cards = int(np.searchsorted(-lengths[block], -nth))  # those that have an nth review
+            age = clock[:cards, nth, None] - clock[:cards, :nth]
+            trace, trace_by = _trace(w, age, own[:cards, :nth], own_by[:, :cards, :nth])
+            own[:cards, nth] = trace.sum(axis=-1)
+            own_by[:, :cards, nth] = trace_by.sum(axis=-1)
+        strength[places[is_review]] = own[is_review]
+        by[:, places[is_review]] = own_by[:, is_review]
+        first = block.stop
     return strength, by
 
 

@@ -8,15 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.features.log_odds import FittedLogOdds, Linear, LogOddsOf
+from srs_eval.algorithms.features.log_odds import FittedLogOdds, LogOddsOf, linear
 from srs_eval.algorithms.history import History
 from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe
 
-_WINDOWS = (1.0, 7.0, 30.0, math.inf)
+_INF = math.inf
+_WINDOWS = (1.0, 7.0, 30.0, _INF)
 _DASH = (0.2024, 0.5967, 0.1255, 0.6039, -0.1485, 0.572, 0.0933, 0.4801, 0.787)
 _WITH_SAME_DAY = (-0.1766, 0.4483, -0.3618, 0.5953, -0.5104, 0.8609, -0.3643, 0.6447, 1.2815)
+# In days: of younger reviews the power law would make too much.
+_YOUNGEST = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +30,15 @@ class WindowCounts:
     defaults: tuple[float, ...] = _DASH
     # In days: in each window a review counts exp(-age / time constant). Infinite where all count
     # alike
-    time_constants: tuple[float, ...] = (math.inf,) * len(_WINDOWS)
+    time_constants: tuple[float, ...] = (_INF,) * len(_WINDOWS)
 
     @property
     def parameters(self) -> ParameterSpace:
         """Without bounds. No spread is published; this is about the size of the weights."""
-        size = len(self.defaults)
-        return ParameterSpace(
-            self.defaults, lower=(-math.inf,) * size, upper=(math.inf,) * size, spread=(0.5,) * size
-        )
+        return ParameterSpace(self.defaults, (-_INF,) * 9, (_INF,) * 9, spread=(0.5,) * 9)
 
-    def counts(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Count the earlier reviews of each row's card, and passes, by window: [len(rows), 8]."""
+    def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
+        """Count earlier reviews of each row's card, and passes, by window; then logarithms."""
         counts = np.empty((len(rows), 2 * len(_WINDOWS)))
         recalled = history.of_places(history.reviews.recalled)
         for pairs in history.pairs(rows, elapsed):
@@ -47,12 +47,7 @@ class WindowCounts:
                 counted = np.exp(-pairs.age / self.time_constants[number]) * (pairs.age <= window)
                 counts[pairs.rows, 2 * number] = pairs.sums(counted)
                 counts[pairs.rows, 2 * number + 1] = pairs.sums(counted * passed)
-        return counts
-
-    def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> Linear:
-        """Return logarithms of the counts, and 1 for the bias."""
-        counts = self.counts(history, rows, elapsed)
-        return Linear(np.column_stack([np.log1p(counts), np.ones(len(rows))]))
+        return linear(np.column_stack([np.log1p(counts), np.ones(len(rows))]))
 
 
 class Dash(FittedLogOdds):
@@ -68,7 +63,7 @@ class Dash(FittedLogOdds):
 
     name = "dash"
     # Its inputs are eight counts, which all have the same length.
-    recipe: ClassVar[Recipe] = Recipe(sort=False, longest_history=None, decimals=None)
+    recipe = Recipe(sort=False, longest_history=None, decimals=None)
     counts: ClassVar[WindowCounts] = WindowCounts()
 
     def equations(self, *, whole_days: bool) -> WindowCounts:
@@ -93,11 +88,6 @@ class DashMcm(Dash):
     )
 
 
-_INF = math.inf
-# In days: of younger reviews the power law would make too much.
-_YOUNGEST = 0.1
-
-
 @dataclass(frozen=True, slots=True)
 class FadingTraces:
     """Log-odds that grow with the logarithm of what is left of all earlier reviews.
@@ -116,10 +106,20 @@ class FadingTraces:
 
     def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
         """Remember which reviews are meant: how they fade depends on the parameters."""
+        recalled = history.of_places(history.reviews.recalled)
 
         def log_odds(w: FloatArray) -> tuple[FloatArray, FloatArray]:
-            slope, _, failed, passed, bias = w
-            failures, passes, by_exponent = _traces(history, rows, elapsed, w)
+            slope, exponent, failed, passed, bias = w
+            # What failures and passes leave, and the derivative of both by the exponent.
+            failures, passes, by_exponent = np.empty((3, len(rows)))
+            for pairs in history.pairs(rows, elapsed):
+                log_age = np.log(np.maximum(pairs.age, _YOUNGEST))
+                trace = np.exp(-exponent * log_age) * (pairs.age > _YOUNGEST)
+                after_pass = recalled[pairs.place]
+                worth = np.where(after_pass > 0, passed, failed)
+                failures[pairs.rows] = pairs.sums(trace * (1 - after_pass))
+                passes[pairs.rows] = pairs.sums(trace * after_pass)
+                by_exponent[pairs.rows] = pairs.sums(-log_age * trace * worth)
             total = failures * failed + passes * passed
             logarithm = np.log1p(np.maximum(total, 0.0))
             by_total = np.where(total > 0, slope / (1 + np.maximum(total, 0.0)), 0.0)
@@ -129,24 +129,6 @@ class FadingTraces:
             return slope * logarithm + bias, derivatives
 
         return log_odds
-
-
-def _traces(
-    history: History, rows: IntArray, elapsed: FloatArray, w: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the remains of failures, and of passes, and the derivative of both by w[1]."""
-    _, exponent, failed, passed, _ = w
-    failures, passes, by_exponent = np.empty((3, len(rows)))
-    recalled = history.of_places(history.reviews.recalled)
-    for pairs in history.pairs(rows, elapsed):
-        log_age = np.log(np.maximum(pairs.age, _YOUNGEST))
-        trace = np.exp(-exponent * log_age) * (pairs.age > _YOUNGEST)
-        after_pass = recalled[pairs.place]
-        worth = np.where(after_pass > 0, passed, failed)
-        failures[pairs.rows] = pairs.sums(trace * (1 - after_pass))
-        passes[pairs.rows] = pairs.sums(trace * after_pass)
-        by_exponent[pairs.rows] = pairs.sums(-log_age * trace * worth)
-    return failures, passes, by_exponent
 
 
 class DashActR(FittedLogOdds):
@@ -161,4 +143,3 @@ class DashActR(FittedLogOdds):
 
     name = "dash_act_r"
     mathematics = FadingTraces
-    recipe = Recipe()

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from srs_eval.algorithms.algorithm import Learned
 from srs_eval.algorithms.fitted import Fitted
-from srs_eval.algorithms.history import History, HistoryModel, history_of
+from srs_eval.algorithms.history import CurveOnly, History, history_of
 from srs_eval.algorithms.recurrent.model import with_binary_ratings
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import Fisher, Gradient
@@ -37,19 +37,13 @@ class LogOdds(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """Log-odds that are a weighted sum of features."""
-
-    features: FloatArray  # [rows, parameters]
-
-    def __call__(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the log-odds and, as their derivatives, the features."""
-        return self.features @ w, self.features
+def linear(features: FloatArray) -> LogOddsOf:
+    """Log-odds that are a weighted sum of features [rows, parameters]."""
+    return lambda w: (features @ w, features)
 
 
 @dataclass(frozen=True, slots=True)
-class LogOddsModel(HistoryModel):
+class LogOddsModel(CurveOnly):
     """A function with numbers in it: a memory model with a forgetting curve."""
 
     log_odds: LogOdds  # The model as mathematics
@@ -58,14 +52,14 @@ class LogOddsModel(HistoryModel):
     binary: bool = False  # Whether Hard and Easy are taken for Good
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        reviews = with_binary_ratings(reviews) if self.binary else reviews
-        return HistoryModel.predict_at(self, reviews, rows, elapsed)
-
-    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall `elapsed` days after the review before; NaN at a card's first review."""
+        """Predict recall at other elapsed times, [len(rows), k]; NaN at a card's first review."""
+        history = history_of(with_binary_ratings(reviews) if self.binary else reviews)
+        times = np.asarray(elapsed, np.float64)
+        each = np.repeat(rows, times.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):
-            log_odds, _ = self.log_odds.at(history, rows, elapsed)(np.asarray(self.parameters))
-        return uncertain(np.where(history.nth[rows] > 0, expit(log_odds), np.nan))
+            log_odds, _ = self.log_odds.at(history, each, times.ravel())(np.array(self.parameters))
+        p = np.where(history.nth[each] > 0, expit(log_odds), np.nan)
+        return uncertain(p).reshape(times.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.features.log_odds import FittedLogOdds, Linear, LogLoss
+from srs_eval.algorithms.features.log_odds import FittedLogOdds, LogLoss, LogOddsOf, linear
 from srs_eval.algorithms.fitted import Problem
 from srs_eval.algorithms.history import History, history_of
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
@@ -41,59 +41,55 @@ def features(history: History, rows: IntArray, elapsed: FloatArray) -> FloatArra
     counted review stands for the rating of the review just before it, and for the interval of the
     counted review before it. What is said of a card's first review means nothing.
     """
-    reviews, cards, log = history.reviews, history.cards, np.log1p
+    reviews, cards = history.reviews, history.cards
     counted = (reviews.elapsed > 0) & (history.nth > 0)
     previous = np.maximum(cards.previous(), 0)
-    ratings = reviews.rating[previous]
-    failed = ratings == _AGAIN
-    latest = _last_before(history, counted)
-    is_first = latest < 0
-    intervals = np.where(is_first, 0.0, reviews.elapsed[np.maximum(latest, 0)])
+    ratings, latest = reviews.rating[previous], _last_before(history, counted)
+    failed, is_first = ratings == _AGAIN, latest < 0
     # The interval that a card's first counted review stands for is of no day.
-    later = ~is_first & (reviews.elapsed_days[np.maximum(latest, 0)] > 0)
+    later = ~is_first & (reviews.elapsed_days[latest] > 0)
     sooner = ~is_first & ~later
+    intervals = np.where(is_first, 0.0, reviews.elapsed[latest])
     # This review may itself be one from which time counts anew; it stands for what was before it.
     anew = failed | is_first
     since = np.where(anew, np.arange(len(reviews)), _last_before(history, counted & anew))
     age = history.clock[history.place][previous]
 
-    def count(event: BoolArray) -> FloatArray:
-        """Count reviews of an event up to each of `rows`, which itself counts."""
-        return (cards.earlier(event & counted) + event)[rows].astype(np.float64)
+    def log_count(event: BoolArray) -> FloatArray:
+        """Logarithm of 1 + the reviews of an event up to each of `rows`, which itself counts."""
+        count = (cards.earlier(event & counted) + event)[rows]
+        return np.log1p(count.astype(np.float64))
 
-    failed_sooner, passed_sooner = count(failed & sooner), count(~failed & sooner)
-    failed_later, passed_later = count(failed & later), count(~failed & later)
-    rating, first = ratings[rows], is_first[rows]
-    first_rating = reviews.rating[cards.first()][rows]
-    same_day = on_same_day(history, rows, elapsed)
-    time, passed_first = _squeezed(elapsed), first_rating > _AGAIN
+    failed_sooner, passed_sooner = log_count(failed & sooner), log_count(~failed & sooner)
+    failed_later, passed_later = log_count(failed & later), log_count(~failed & later)
+    rating, first, first_rating = ratings[rows], is_first[rows], reviews.rating[cards.first()][rows]
+    time, same_day = _squeezed(elapsed), on_same_day(history, rows, elapsed)
+    of_rating = [rating == each for each in (_HARD, _GOOD, _EASY)]
+    of_first_rating = [first_rating == each for each in (_HARD, _GOOD, _EASY)]
+    passed_first = first_rating > _AGAIN
     columns = [
         time,
-        *(time * (rating == each) for each in (_HARD, _GOOD, _EASY)),
-        time * (first & (rating == _HARD)),
-        time * (first & (rating > _HARD)),
-        time * log(failed_sooner),
-        time * log(passed_later * ~same_day),
-        time * log(failed_later * ~same_day),
-        time * log(passed_sooner),
+        *(time * each for each in of_rating),
+        *(time * (first & each) for each in (rating == _HARD, rating > _HARD)),
+        time * failed_sooner,
+        *(time * each * ~same_day for each in (passed_later, failed_later)),
+        time * passed_sooner,
         np.ones(len(rows)),
-        *(rating == each for each in (_HARD, _GOOD, _EASY)),
-        *(first_rating == each for each in (_HARD, _GOOD, _EASY)),
-        *(first & (first_rating == each) for each in (_HARD, _GOOD, _EASY)),
-        log(failed_sooner),
-        log(passed_later * ~same_day),
+        *of_rating,
+        *of_first_rating,
+        *(first & each for each in of_first_rating),
+        failed_sooner,
+        passed_later * ~same_day,
         _squeezed(intervals[rows]),
-        log(failed_later),
-        log(passed_later),
-        log(passed_sooner * same_day),
-        count(~failed) > 0,
+        failed_later,
+        passed_later,
+        passed_sooner * same_day,
+        log_count(~failed) > 0,
         _squeezed((age - age[since])[rows]),
         same_day,
         _squeezed(age[rows]),
-        passed_first * log(failed_sooner),
-        passed_first * log(failed_later),
-        passed_first * log(count(~later)),
-        passed_first * log(count(later)),
+        *(passed_first * each for each in (failed_sooner, failed_later)),
+        *(passed_first * log_count(each) for each in (~later, later)),
     ]
     return np.stack(columns, axis=1, dtype=np.float64)
 
@@ -115,12 +111,10 @@ def on_same_day(history: History, rows: IntArray, elapsed: FloatArray) -> BoolAr
 def _last_before(history: History, event: BoolArray) -> IntArray:
     """Row number of the card's last earlier review with the event, -1 where there is none."""
     order = history.cards.order
-    places = np.arange(len(order))
-    latest = np.maximum.accumulate(np.where(event[order], places, -1))
-    before = np.concatenate([[-1], latest[:-1]]) if len(order) else latest
-    begin = places - history.nth[order]
-    rows = np.where(before >= begin, order[np.maximum(before, 0)], -1)
-    return rows[history.place]
+    happened = event[order]
+    earlier = (np.cumsum(happened) - happened)[history.place]  # on other cards, too
+    latest = np.append(order[happened], -1)[earlier - 1]
+    return np.where(history.cards.earlier(event) > 0, latest, -1)
 
 
 def _squeezed(days: FloatArray) -> FloatArray:
@@ -137,8 +131,8 @@ class LogisticEquations:
         _MEAN, lower=(-math.inf,) * 34, upper=(math.inf,) * 34, spread=_SPREAD
     )
 
-    def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> Linear:
-        return Linear(features(history, rows, elapsed))
+    def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
+        return linear(features(history, rows, elapsed))
 
 
 class Logistic(FittedLogOdds):
@@ -178,18 +172,16 @@ class Logistic(FittedLogOdds):
 
         The original shuffles reviews without a seed; here it is PyTorch's order of seed 42.
         """
-        recipe, spread, weight = self.recipe, np.asarray(_SPREAD), self.weights(len(rows))
-        reviews = problem.reviews
+        reviews, recipe, spread = problem.reviews, self.recipe, np.asarray(_SPREAD)
         inputs = features(history_of(reviews), rows, reviews.elapsed[rows])
-        recalled = reviews.recalled[rows].astype(np.float64)
-        cuts = recipe.cuts(len(rows))
+        recalled, weight = reviews.recalled[rows].astype(np.float64), self.weights(len(rows))
+        cuts, moved = recipe.cuts(len(rows)), np.zeros(len(start))
         steps = len(cuts) * recipe.epochs
         adam = Adam(recipe, len(start), steps)
-        moved = np.zeros(len(start))
         orders = islice(shuffles(len(rows), _SHUFFLE_SEED), recipe.epochs)
         batches = (np.array(order)[cut] for order in orders for cut in cuts)
         for step, batch in enumerate(batches):
-            loss = LogLoss(Linear(inputs[batch]), recalled[batch], weight[batch])
+            loss = LogLoss(linear(inputs[batch]), recalled[batch], weight[batch])
             gradient = loss.gradient(start + spread * moved).gradient
             rate = recipe.learning_rate * (1 + np.cos(np.pi * step / steps)) / 2
             moved = moved * (1 - rate * _DECAY) - adam.step(gradient * spread)

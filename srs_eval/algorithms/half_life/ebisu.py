@@ -72,8 +72,8 @@ def updated(belief: FloatArray, elapsed: FloatArray, recalled: BoolArray) -> Flo
     with np.errstate(all="ignore"):
         # Newton's method for the power of which the posterior mean is one half: the power as its
         # logarithm, and the mean as that of its negative logarithm, are nearly on a straight line.
-        whole = log_moment(np.zeros_like(when))
         log_power = np.zeros_like(when)
+        whole = log_moment(log_power)
         for _ in range(_MOST_STEPS):
             power = np.exp(log_power)
             surprise = whole - log_moment(power)
@@ -103,24 +103,20 @@ def _log_mean(alpha: FloatArray, beta: FloatArray, power: FloatArray) -> FloatAr
 
 
 def beliefs_before(reviews: Reviews, rows: IntArray) -> FloatArray:
-    """Beliefs before each review, of the k-th reviews of the cards of `rows` at once.
-
-    They are [3, len(reviews)], NaN at first reviews and where they were not needed for `rows`.
-    """
+    """Beliefs before each review, [3, reviews]: NaN at first ones, and where `rows` need none."""
     cards = rows_by_card(reviews.card)
-    previous = cards.previous()
-    mask = np.zeros(len(reviews), bool)
-    mask[rows] = True
-    last = np.maximum.reduceat(np.where(mask, cards.nth, -1)[cards.order], cards.begins)
-    by_length = np.argsort(-last, kind="stable")
-    begins, last = cards.begins[by_length], last[by_length]
-    belief = np.tile(np.array(_START)[:, None], len(begins))
+    previous, is_first = cards.previous(), cards.nth == 0
+    last = np.zeros(len(cards.begins), np.int64)
+    np.maximum.at(last, cards.number[rows], cards.nth[rows])
+    needed = np.flatnonzero(cards.nth <= last[cards.number])
+    by_nth = needed[np.argsort(cards.nth[needed], kind="stable")]
     before = np.full((3, len(reviews)), np.nan)
-    for nth in range(1, last.max(initial=-1) + 1):
-        here = cards.order[begins[: np.searchsorted(-last, -nth, side="right")] + nth]
+    before[:, is_first] = np.array(_START)[:, None]
+    # All second reviews of cards, then all third ones, and so on.
+    for here in np.split(by_nth, np.cumsum(np.bincount(cards.nth[needed])))[1:]:
         row = previous[here]
-        belief = updated(belief[:, : len(here)], reviews.elapsed[row], reviews.recalled[row])
-        before[:, here] = belief
+        before[:, here] = updated(before[:, row], reviews.elapsed[row], reviews.recalled[row])
+    before[:, is_first] = np.nan
     return before
 
 

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.fitted import Fitted
 from srs_eval.algorithms.history import CurveOnly
-from srs_eval.algorithms.options import require_above_zero
+from srs_eval.algorithms.options import NotNegative
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import Maths, State, Value
@@ -24,8 +24,6 @@ from srs_eval.errors import FitSkipped
 # As in the public code: 15 minutes and 9 months, and bounds of probabilities.
 _SHORTEST, _LONGEST = 15 / (24 * 60), 274.0
 _LEAST, _MOST = 0.0001, 0.9999
-# Powers of 2 beyond these are outside the bounds by far; they could overflow.
-_FARTHEST = 64.0
 _LN2 = math.log(2)
 
 
@@ -39,8 +37,8 @@ def features(reviews: Reviews, rows: IntArray) -> FloatArray:
 
 def half_life(inputs: FloatArray, weights: FloatArray) -> FloatArray:
     """Raise 2 to the weighted sum of features, within 15 minutes and 274 days."""
-    days = np.exp2(np.clip(inputs @ weights, -_FARTHEST, _FARTHEST))
-    return np.clip(days, _SHORTEST, _LONGEST)
+    # Powers beyond 64 are outside the bounds by far; they could overflow.
+    return np.clip(np.exp2(np.clip(inputs @ weights, -64.0, 64.0)), _SHORTEST, _LONGEST)
 
 
 def recall(elapsed: FloatArray, days: FloatArray) -> FloatArray:
@@ -82,20 +80,17 @@ class HlrDuolingo(Algorithm):
         Weight of the squared weights, 0 or more.
     """
 
-    alpha: float = 0.01
-    penalty: float = 0.1
-
-    def __post_init__(self) -> None:
-        require_above_zero("hlr_duolingo", "alpha", self.alpha, or_zero=True)
-        require_above_zero("hlr_duolingo", "penalty", self.penalty, or_zero=True)
+    alpha: NotNegative = 0.01
+    penalty: NotNegative = 0.1
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> HalfLifeModel:
         """Minimise the loss by L-BFGS, from half-lives of one day."""
         if len(rows) == 0:
             raise FitSkipped("hlr_duolingo: there are no training reviews to learn from")
         loss = self.loss(reviews, np.sort(rows))
-        weights = minimize(loss, np.zeros(3), jac=True, method="L-BFGS-B").x
-        return HalfLifeModel(tuple(weights.tolist()))
+        return HalfLifeModel(
+            tuple(minimize(loss, np.zeros(3), jac=True, method="L-BFGS-B").x.tolist())
+        )
 
     def loss(
         self, reviews: Reviews, rows: IntArray
@@ -130,13 +125,11 @@ class HlrEquations:
         defaults=(2.5819, -0.8674, 2.7245),
         lower=(-math.inf,) * 3,
         upper=(math.inf,) * 3,
-        # None is published. Of the size of the defaults: without any, few reviews that are all
-        # recalled would send half-lives to infinity.
-        spread=(2.5,) * 3,
+        spread=(2.5,) * 3,  # Not published, but without any, few passes send it to infinity
     )
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        return m.where(rating > 1, 1.0, 0.0), m.where(rating > 1, 0.0, 1.0)
+        return self.step(m, w, (0.0, 0.0), 0.0, rating, 1.0)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Exponential forgetting, at 50 % when `elapsed` equals the half-life."""
