@@ -76,7 +76,6 @@ class Fsrs6(Base):
             decay=0.1542,
             defaults=np.array(self.space.defaults[:4]),
             shortest=self.config.s_min,
-            smoothed=True,
         )
         self.w.data[:4] = torch.tensor(first)
         self.anchor = self.w.detach().clone()

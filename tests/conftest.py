@@ -34,7 +34,7 @@ gc.disable()
 
 PRELOADED = [
     *("srs_eval.runs.folder", "srs_eval.data.synthetic", "srs_eval.algorithms.baselines"),
-    *("srs_eval.algorithms.half_life.hlr", "srs_eval.algorithms.neural.published"),
+    *("srs_eval.algorithms.half_life", "srs_eval.algorithms.neural.published"),
 ]
 
 

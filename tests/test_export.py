@@ -265,7 +265,7 @@ def test_what_should_be_known_of_a_fit_is_told():
     fallback = replace(odd.fit, status="fallback", reason="went astray", fold=3, n_test=0)
     told = forms(replace(odd, fit=fallback, protocol="srs_benchmark_secs"))
     assert {name: len(told[name]) - len(usual[name]) for name in told} == dict.fromkeys(FORMATS, 5)
-    assert [*forms(fitted((0.1, 0.2, 0.3), "half_life.hlr.Hlr"))] == ["json"]
+    assert [*forms(fitted((0.1, 0.2, 0.3), "half_life.Hlr"))] == ["json"]
     assert not forms(fitted((), "baselines.Avg"))
 
 

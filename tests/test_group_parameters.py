@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from srs_eval.algorithms.combined.per_group import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.sessions.session_filter import Mixture
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable

@@ -14,7 +14,7 @@ import numpy as np
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.per_group import PerGroup
-from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
+from srs_eval.algorithms.fsrs.current import CurrentParameters, as_fsrs6
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
 from srs_eval.collection.words import Change
@@ -198,7 +198,7 @@ class Study:
             return {}
         stored = {number: preset.parameters for number, preset in self.settings.presets.items()}
         # `left_out` names lists of no known version
-        return current_parameters({number: stored.get(number, ()) for number in self.presets})
+        return {number: as_fsrs6(stored.get(number, ())) for number in self.presets}
 
     @property
     def is_in_sample(self) -> bool:

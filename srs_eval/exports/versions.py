@@ -80,7 +80,7 @@ def version_of(options: Mapping[str, Any]) -> FsrsVersion | None:
     'FSRS-5'
     >>> version_of({"_target_": "srs_eval.algorithms.fsrs5.Fsrs5"}).name
     'FSRS-5'
-    >>> version_of({"_target_": "srs_eval.algorithms.half_life.hlr.Hlr"})
+    >>> version_of({"_target_": "srs_eval.algorithms.half_life.Hlr"})
     """
     module, _, name = str(options.get("_target_")).rpartition(".")
     # The folders below differ between releases.

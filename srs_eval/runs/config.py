@@ -237,7 +237,7 @@ def _in_user_folds(protocol: Mapping[str, Any]) -> dict[str, Any]:
 def _of_collection(source: Source) -> Algorithm:
     """Return FSRS-6 with the parameters that a collection has now for each preset."""
     # Here, so that other runs do not load readers and engine
-    from srs_eval.algorithms.fsrs.current import CurrentParameters, current_parameters
+    from srs_eval.algorithms.fsrs.current import CurrentParameters, as_fsrs6
     from srs_eval.data.anki import AnkiCollection
     from srs_eval.data.anki.presets import read_fsrs_settings
 
@@ -246,8 +246,8 @@ def _of_collection(source: Source) -> Algorithm:
     settings = read_fsrs_settings(source.location)
     if not settings.enabled:
         raise ConfigError(f"algo.parameters=current: FSRS is off in {source.location}")
-    stored = {number: preset.parameters for number, preset in settings.presets.items()}
-    return CurrentParameters(current_parameters(stored))
+    presets = settings.presets.items()
+    return CurrentParameters({number: as_fsrs6(preset.parameters) for number, preset in presets})
 
 
 @cache

@@ -11,7 +11,7 @@ from trial import FOLD, REVIEWS, fitted
 from srs_eval.algorithms.algorithm import Learned, has_curve
 from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.algorithms.sessions.session_filter import Mixture
 from srs_eval.errors import FitSkipped

@@ -8,7 +8,7 @@ from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.per_group import PerGroup
-from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.half_life import Hlr
 from srs_eval.data.reviews import GROUPS
 
 ROWS = FOLD.train

@@ -10,11 +10,9 @@ from trial import FOLD, REVIEWS, TASK, fitted
 
 from srs_eval.algorithms import history
 from srs_eval.algorithms.baselines import Average, Constant, Oracle
-from srs_eval.algorithms.features.act_r import ActR
-from srs_eval.algorithms.features.dash import Dash, DashActR, DashMcm, FadingTraces
+from srs_eval.algorithms.features.dash import ActR, Dash, DashActR, DashMcm, FadingTraces
 from srs_eval.algorithms.features.logistic import Logistic, on_same_day
-from srs_eval.algorithms.half_life.ebisu import updated
-from srs_eval.algorithms.half_life.hlr import HlrDuolingo
+from srs_eval.algorithms.half_life import HlrDuolingo, updated
 from srs_eval.algorithms.history import history_of
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.engine.objective import standard_errors

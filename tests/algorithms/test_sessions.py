@@ -8,7 +8,7 @@ from scipy.special import expit, logit, softmax
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Constant
-from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.sessions.answers import Answers
 from srs_eval.algorithms.sessions.features import CARD, FORMULAS, GROUP_OF, SESSION, SETS, SIBLINGS
 from srs_eval.algorithms.sessions.session_filter import Forecast, SessionFilter

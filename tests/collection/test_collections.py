@@ -13,7 +13,6 @@ from srs_eval.algorithms.fsrs.current import (
     DEFAULTS,
     CurrentParameters,
     as_fsrs6,
-    current_parameters,
 )
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.sessions.session_filter import Mixture
@@ -104,7 +103,7 @@ def test_each_card_is_predicted_with_the_parameters_of_its_preset(path):
 
 
 def test_stored_parameters_may_have_been_fitted_to_the_rows_that_score_them(path, here):
-    stored = current_parameters({10: OWN, 20: ()})
+    stored = {10: as_fsrs6(OWN), 20: as_fsrs6(())}
     assert CurrentParameters(stored).in_sample
     assert Mixture(CurrentParameters(stored)).in_sample
     assert not CurrentParameters({20: stored[20]}).in_sample

@@ -11,7 +11,7 @@ from srs_eval.algorithms.fsrs.early import (
 )
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
-from srs_eval.algorithms.half_life.hlr import HlrEquations
+from srs_eval.algorithms.half_life import HlrEquations
 from srs_eval.algorithms.schedulers.sbd import SbdEquations
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2Equations, Sm2Equations, Sm2TrainableEquations
 from srs_eval.engine.objective import feasible

@@ -15,7 +15,7 @@ from simulations import write_collection
 from trials import play
 from verdicts import answers_table, draws_table, models_table
 
-from srs_eval.algorithms.half_life.hlr import Hlr
+from srs_eval.algorithms.half_life import Hlr
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.errors import FitError
 

@@ -14,7 +14,7 @@ from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel, Part,
 from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
-    Wrapper,
+    Combined,
     as_part,
     learned_together,
     require_algorithm,
@@ -54,15 +54,15 @@ class PerGroupModel(Combination):
 
 
 @dataclass(frozen=True, slots=True)
-class PerGroup(Wrapper):
+class PerGroup(Combined):
     """Another algorithm, fitted to each deck, preset, note type, card template or note.
 
     Anki has parameters for each preset (Anki manual, *Deck Options*,
-    https://docs.ankiweb.net/deck-options.html#fsrs). A group with enough training reviews has a
-    fit of its own; the others, and cards whose group is not known, are predicted by the fit of
-    all reviews. A log without such groups is recorded as a fallback. Reads what the other
-    algorithm reads, and the group; the number of parameters is the other's for each group and
-    once for all. No published row.
+    https://docs.ankiweb.net/deck-options.html#fsrs). A group with enough training reviews has a fit
+    of its own; the others, and cards whose group is not known, are predicted by the fit of all
+    reviews. A log without such groups is recorded as a fallback. Reads what the other algorithm
+    reads, and the group; the number of parameters is the other's for each group and once for all.
+    No published row.
 
     Groups are those at the time the log was exported: cards may have been moved since they were
     reviewed.
@@ -119,12 +119,10 @@ class PerGroup(Wrapper):
         if not isinstance(self.base, Sampling):
             return []
         groups = groups_of(reviews, self.group, rows)
-        whole = self.base.sample(reviews, rows, model.whole, rng, count)
-        own = [
-            self.base.sample(reviews, rows[groups == number], each, rng, count)
-            for number, each in model.models.items()
-        ]
+        fits = [(model.whole, rows)]
+        fits += [(each, rows[groups == number]) for number, each in model.models.items()]
+        draws = [self.base.sample(reviews, own, each, rng, count) for each, own in fits]
         return [
-            replace(model, whole=one, models=dict(zip(model.models, others, strict=True)))
-            for one, *others in zip(whole, *own, strict=False)
+            replace(model, whole=whole, models=dict(zip(model.models, own, strict=True)))
+            for whole, *own in zip(*draws, strict=False)
         ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,13 +18,14 @@ from srs_eval.algorithms.algorithm import (
     Learned,
     MemoryModel,
     Part,
+    Pretrainable,
     WarmStarting,
     When,
     has_curve,
     undeclared,
     when_of,
 )
-from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews, User
 from srs_eval.errors import ConfigError
 
 # Log-odds of probabilities that are nearly 0 or 1, of which no more is made than this.
@@ -31,40 +33,31 @@ _MOST = 20.0
 
 
 def _any(declaration: str) -> Any:
-    """Whether any of the other algorithms declares so."""
     return property(lambda self: any(getattr(each, declaration, False) for each in self.combined))
 
 
 class Combined(ABC):
-    """Base of algorithms made of others, which declares what these declare."""
+    """Base of algorithms made of others, of `base` alone if not said otherwise; declares for all.
+
+    It reads what any of them reads, and predicts at the latest of their times.
+    """
 
     __slots__ = ()
+    base: Algorithm
     same_day: ClassVar[bool] = _any("same_day")
     sees_truth: ClassVar[bool] = _any("sees_truth")
     reads_recorded: ClassVar[bool] = _any("reads_recorded")
     in_sample: ClassVar[bool] = _any("in_sample")
-    # Whether any starts from weights that were learned from other users.
     pretrained: ClassVar[bool] = _any("pretrained")
 
     @property
-    @abstractmethod
     def combined(self) -> tuple[Algorithm, ...]:
         """The other algorithms."""
+        return (self.base,)
 
     @property
     def when(self) -> When:
         return max(map(when_of, self.combined), key=WHEN.index)
-
-
-class Wrapper(Combined):
-    """Base of algorithms made of one other, `base`."""
-
-    __slots__ = ()
-    base: Algorithm
-
-    @property
-    def combined(self) -> tuple[Algorithm, ...]:
-        return (self.base,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +145,8 @@ def log_odds(p: FloatArray) -> FloatArray:
 
 def learned_by(model: MemoryModel) -> Learned:
     """Return what a model records about its fit."""
-    learned = getattr(model, "learned", None)
-    return learned if isinstance(learned, Learned) else Learned()
+    learned: Learned = getattr(model, "learned", Learned())
+    return learned
 
 
 def learned_together(
@@ -202,3 +195,45 @@ def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[
         return seen, rows
     seen = seen.take(later)
     return replace(seen, row=np.arange(len(later))), np.searchsorted(later, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFitted(Combined):
+    """An algorithm for each fold of users, learned from the users of the other folds."""
+
+    algorithms: tuple[Algorithm, ...]  # By fold
+    fold_of: Mapping[User, int]
+
+    @property
+    def combined(self) -> tuple[Algorithm, ...]:
+        return self.algorithms
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
+        """Fit the algorithm that has not learned from this user."""
+        return self.algorithms[self.fold_of[reviews.user]].fit(reviews, rows, rng)
+
+
+def cross_fitted(
+    algorithm: Pretrainable,
+    fold_of: Mapping[User, int],
+    lessons: Callable[[Sequence[User]], Iterable[tuple[Reviews, IntArray]]],
+    seed: int,
+) -> CrossFitted:
+    """Pretrain an algorithm once for each fold, on the users of the other folds.
+
+    `lessons` reads the logs of some users, with the rows to learn from. Raise `ConfigError` if the
+    algorithm is to start from given weights, which would have no effect.
+    """
+    if algorithm.weights not in (None, "auto"):  # none, or those that come with the algorithm
+        raise ConfigError(
+            f"algo.weights={algorithm.weights} has no effect with user_folds, where weights are "
+            "learned for each fold: leave one of them out"
+        )
+    algorithms = [
+        deepcopy(algorithm).pretrain(
+            lessons([user for user, own in fold_of.items() if own != fold]),
+            np.random.default_rng((seed, fold)),
+        )
+        for fold in sorted(set(fold_of.values()))
+    ]
+    return CrossFitted(tuple(algorithms), dict(fold_of))

@@ -32,8 +32,7 @@ class LogOdds(Protocol):
     def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
         """Gather what the history before each of `rows` says, whatever the parameters are.
 
-        `elapsed` are days since the card's previous review; for history it is the log's own that
-        counts.
+        Only the last interval may be other than the log's: `elapsed` days.
         """
 
 

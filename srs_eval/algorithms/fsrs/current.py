@@ -15,8 +15,6 @@ from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.data.reviews import IntArray, Reviews
 
 DEFAULTS = Fsrs6Equations.parameters.defaults
-# Decay of the forgetting curve of FSRS-4.5 and FSRS-5.
-_EARLIER_DECAY = 0.5
 
 
 def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
@@ -33,16 +31,11 @@ def as_fsrs6(parameters: tuple[float, ...]) -> tuple[float, ...]:
         w[4:7] = w[4] + 2 * w[5], math.log(1 + 3 * w[5]) / 3, w[6] + 0.5
         w += [0.0, 0.0]
     if len(w) == 19:
-        w += [0.0, _EARLIER_DECAY]
+        w += [0.0, 0.5]  # the decay of FSRS-4.5 and FSRS-5
     if len(w) != len(DEFAULTS):
         return DEFAULTS
     space = Fsrs6Equations.parameters
     return tuple(np.clip(w, space.lower, space.upper).tolist())
-
-
-def current_parameters(presets: Mapping[int, tuple[float, ...]]) -> dict[int, tuple[float, ...]]:
-    """Return the parameters of FSRS-6 of each preset."""
-    return {number: as_fsrs6(stored) for number, stored in presets.items()}
 
 
 @dataclass(frozen=True, slots=True)

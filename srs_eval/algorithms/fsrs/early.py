@@ -14,10 +14,7 @@ from srs_eval.algorithms.fsrs.family import (
     ExponentialForgetting,
     FsrsEquations,
     FsrsFitted,
-    first_stability,
     guessed_space,
-    stability_after_failure,
-    stability_after_pass,
 )
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.parameters import ParameterSpace
@@ -39,14 +36,15 @@ class Fsrs1Equations(ExponentialForgetting, FsrsEquations):
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Stability, difficulty and failures after the first review, which may be one."""
-        return w[0] * _worth(rating), w[1] - rating + 3, m.where(rating > 1, 0.0, 1.0)
+        stability = w[0] * (0.25 * 2 ** (rating - 1))
+        return stability, w[1] - rating + 3, m.where(rating > 1, 0.0, 1.0)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
         """State after a further review: stability reads the new difficulty, the old count."""
         stability, old_difficulty, lapses = state
-        difficulty = m.maximum(old_difficulty + p - _worth(rating) + 0.1, 0.0)
+        difficulty = m.maximum(old_difficulty + p - 0.25 * 2 ** (rating - 1) + 0.1, 0.0)
         surprise = m.exp((1 - p) * w[5]) - 1
         growth = m.exp(w[2]) * (difficulty + 0.1) ** w[3] * stability ** w[4] * surprise
         failed = w[0] * m.exp(w[6] * lapses)
@@ -54,18 +52,12 @@ class Fsrs1Equations(ExponentialForgetting, FsrsEquations):
         return updated, difficulty, lapses + m.where(rating > 1, 0.0, 1.0)
 
 
-def _worth(rating: Value) -> Value:
-    """Return a quarter for Again, doubled by every further rating."""
-    return 0.25 * 2 ** (rating - 1)
-
-
 class Fsrs1(Fitted):
     """FSRS v1 (Ye, 2022), fitted to one user.
 
-    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, not those of same-day reviews; 7 parameters. Published
-    row of the trained model, without same-day reviews: log loss 0.4913, RMSE(bins) 0.1316, AUC
-    0.6295.
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads elapsed
+    time and ratings, not those of same-day reviews; 7 parameters. Published row of the trained
+    model, without same-day reviews: log loss 0.4913, RMSE(bins) 0.1316, AUC 0.6295.
     """
 
     name = "fsrs1"
@@ -106,10 +98,9 @@ class Fsrs2Equations(ExponentialForgetting, FsrsEquations):
 class Fsrs2(Fitted):
     """FSRS v2 (Ye, 2022), fitted to one user.
 
-    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, not those of same-day reviews; 14 parameters.
-    Published row of the trained model, without same-day reviews: log loss 0.4532, RMSE(bins)
-    0.1095, AUC 0.6512.
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads elapsed
+    time and ratings, not those of same-day reviews; 14 parameters. Published row of the trained
+    model, without same-day reviews: log loss 0.4532, RMSE(bins) 0.1095, AUC 0.6512.
     """
 
     name = "fsrs2"
@@ -120,16 +111,12 @@ class Fsrs2(Fitted):
 class Fsrs3Equations(ExponentialForgetting, FsrsEquations):
     """The last version with exponential forgetting."""
 
-    # fmt: off
     parameters = guessed_space(
-        defaults=(
-            0.9605, 1.7234, 4.8527, -1.1917, -1.2956, 0.0573, 1.7352, -0.1673, 1.065, 1.8907,
-            -0.3832, 0.5867, 1.0721,
-        ),
+        defaults=(0.9605, 1.7234, 4.8527, -1.1917, -1.2956, 0.0573, 1.7352, -0.1673, 1.065,
+                  1.8907, -0.3832, 0.5867, 1.0721),
         lower=(0.1, 0.1, 1.0, -5.0, -5.0, 0.05, 0.0, -0.8, 0.01, 0.5, -2.0, 0.01, 0.01),
         upper=(10.0, 5.0, 10.0, -0.1, -0.1, 0.5, 2.0, -0.15, 1.5, 5.0, -0.01, 0.9, 2.0),
-    )
-    # fmt: on
+    )  # fmt: skip
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         difficulty = w[2] + w[3] * (rating - GOOD)
@@ -151,10 +138,9 @@ class Fsrs3Equations(ExponentialForgetting, FsrsEquations):
 class Fsrs3(Fitted):
     """FSRS v3 (Ye, 2022), fitted to one user.
 
-    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, not those of same-day reviews; 13 parameters.
-    Published row of the trained model, without same-day reviews: log loss 0.4364, RMSE(bins)
-    0.1097, AUC 0.6605.
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads elapsed
+    time and ratings, not those of same-day reviews; 13 parameters. Published row of the trained
+    model, without same-day reviews: log loss 0.4364, RMSE(bins) 0.1097, AUC 0.6605.
     """
 
     name = "fsrs3"
@@ -170,29 +156,24 @@ class Fsrs4Equations(FsrsEquations):
     # No spread is published. First stabilities, reversion of difficulty and both updates of
     # stability play the same part on the same scale as in FSRS-5, whose spread they take; `w[4]` to
     # `w[6]` move difficulty along a line, not a curve: a quarter of the way between their bounds.
-    # fmt: off
     parameters = ParameterSpace(
-        defaults=(
-            0.4, 0.9, 2.3, 10.9, 4.93, 0.94, 0.86, 0.01, 1.49,
-            0.14, 0.94, 2.18, 0.05, 0.34, 1.26, 0.29, 2.61,
-        ),
+        defaults=(0.4, 0.9, 2.3, 10.9, 4.93, 0.94, 0.86, 0.01, 1.49,
+                  0.14, 0.94, 2.18, 0.05, 0.34, 1.26, 0.29, 2.61),
         lower=(*(0.01,) * 4, 1.0, 0.1, 0.1, 0.0, 0.0, 0.1, 0.01, 0.5, 0.01, 0.01, 0.01, 0.0, 1.0),
         upper=(*(100.0,) * 4, 10.0, 5.0, 5.0, 0.5, 3.0, 0.8, 2.5, 5.0, 0.2, 0.9, 2.0, 1.0, 4.0),
         spread=(*FSRS5_SPREAD[:4], 2.25, 1.225, 1.225, *FSRS5_SPREAD[7:17]),
-    )
-    # fmt: on
+    )  # fmt: skip
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
-        stability = first_stability(m, w, rating)
-        return stability, m.clip(w[4] - w[5] * (rating - GOOD), EASIEST, HARDEST)
+        difficulty = w[4] - w[5] * (rating - GOOD)
+        return self.first_stability(m, w, rating), m.clip(difficulty, EASIEST, HARDEST)
 
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
         """Stability and difficulty after a further review; both read the old difficulty."""
         stability, difficulty = state
-        passed = stability_after_pass(m, w, stability, difficulty, rating, p)
-        failed = stability_after_failure(m, w, stability, difficulty, p)
+        passed, failed = self.after_pass(m, w, state, rating, p), self.after_failure(m, w, state, p)
         if not self.failure_helps:
             failed = m.minimum(failed, stability)
         updated = self.bounded(m, m.where(rating > 1, passed, failed))
@@ -203,10 +184,9 @@ class Fsrs4Equations(FsrsEquations):
 class Fsrs4(FsrsFitted):
     """FSRS v4 (Ye, 2023), fitted to one user.
 
-    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, not those of same-day reviews; 17 parameters.
-    Published row of the trained model, without same-day reviews: log loss 0.3726, RMSE(bins)
-    0.0838, AUC 0.6853.
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads elapsed
+    time and ratings, not those of same-day reviews; 17 parameters. Published row of the trained
+    model, without same-day reviews: log loss 0.3726, RMSE(bins) 0.0838, AUC 0.6853.
     """
 
     name = "fsrs4"
@@ -220,36 +200,29 @@ class Fsrs45Equations(Fsrs4Equations):
 
     decay = 0.5
     failure_helps = False
-    # fmt: off
     parameters = ParameterSpace(
-        defaults=(
-            0.4872, 1.4003, 3.7145, 13.8206, 5.1618, 1.2298, 0.8975, 0.031, 1.6474,
-            0.1367, 1.0461, 2.1072, 0.0793, 0.3246, 1.587, 0.2272, 2.8755,
-        ),
+        defaults=(0.4872, 1.4003, 3.7145, 13.8206, 5.1618, 1.2298, 0.8975, 0.031, 1.6474,
+                  0.1367, 1.0461, 2.1072, 0.0793, 0.3246, 1.587, 0.2272, 2.8755),
         lower=(*(0.01,) * 4, 0.0, 0.01, 0.01, 0.0, 0.0, 0.0, 0.01, 0.2, 0.01, 0.01, 0.01, 0.0, 1.0),
         upper=(*(100.0,) * 4, 10.0, 5.0, 5.0, 0.8, 6.0, 0.8, 5.0, 6.0, 0.4, 0.9, 4.0, 1.0, 10.0),
         spread=(*FSRS5_SPREAD[:4], 2.5, 1.2475, 1.2475, *FSRS5_SPREAD[7:17]),
-    )
-    # fmt: on
+    )  # fmt: skip
 
 
-# fmt: off
 # Published defaults for elapsed times in fractional days. They go with a shortest stability of
 # 0.0001: the first of them lies below the bound for whole days.
 _DEFAULTS_IN_FRACTIONAL_DAYS = (
     0.0012, 0.0826, 0.8382, 26.2146, 4.8622, 1.0311, 0.8295, 0.0379, 2.0884,
     0.4704, 1.2009, 1.7196, 0.1874, 0.1593, 1.5636, 0.2358, 3.3175,
-)
-# fmt: on
+)  # fmt: skip
 
 
 class Fsrs45(Fsrs4):
     """FSRS-4.5 (Ye, 2023), fitted to one user.
 
-    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads
-    elapsed time and ratings, not those of same-day reviews; 17 parameters.
-    Published row of the trained model, without same-day reviews: log loss 0.3625, RMSE(bins)
-    0.0764, AUC 0.6891.
+    Formulas: https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm. Reads elapsed
+    time and ratings, not those of same-day reviews; 17 parameters. Published row of the trained
+    model, without same-day reviews: log loss 0.3625, RMSE(bins) 0.0764, AUC 0.6891.
     """
 
     name = "fsrs45"

@@ -22,7 +22,7 @@ from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.objective import penalty_matrix
 from srs_eval.engine.parameters import ParameterSpace
 
-LONGEST_STABILITY = 36500.0
+_LONGEST_STABILITY = 36500.0
 EASIEST, HARDEST = 1.0, 10.0
 HARD, GOOD, EASY = 2, 3, 4
 
@@ -74,43 +74,33 @@ class FsrsEquations:
 
     def bounded(self, m: Maths, stability: Value) -> Value:
         """Return a stability within its bounds."""
-        return m.clip(stability, self.shortest_stability, LONGEST_STABILITY)
+        return m.clip(stability, self.shortest_stability, _LONGEST_STABILITY)
 
+    def first_stability(self, m: Maths, w: Value, rating: Value) -> Value:
+        """Stability after the first review: one parameter for each rating, `w[0]` to `w[3]`."""
+        passed = m.where(rating == HARD, w[1], m.where(rating == GOOD, w[2], w[3]))
+        return m.where(rating < HARD, w[0], passed)
 
-def first_stability(m: Maths, w: Value, rating: Value) -> Value:
-    """Stability after the first review: one parameter for each rating, `w[0]` to `w[3]`."""
-    passed = m.where(rating == HARD, w[1], m.where(rating == GOOD, w[2], w[3]))
-    return m.where(rating < HARD, w[0], passed)
+    def first_difficulty(self, m: Maths, w: Value, rating: Value) -> Value:
+        """Difficulty after the first review from FSRS-5 on, before it is brought into 1 to 10.
 
+        Later difficulties are drawn towards that after Easy, which may lie outside of 1 to 10.
+        """
+        return w[4] - m.exp(w[5] * (rating - 1)) + 1
 
-def stability_after_pass(
-    m: Maths, w: Value, stability: Value, difficulty: Value, rating: Value, p: Value
-) -> Value:
-    """Stability after a pass on a later day: the easier and the less likely, the more.
+    def after_pass(self, m: Maths, w: Value, state: State, rating: Value, p: Value) -> Value:
+        """Stability after a pass on a later day: the easier and the less likely, the more."""
+        stability, difficulty = state
+        bonus = m.where(rating == HARD, w[15], m.where(rating == EASY, w[16], 1.0))
+        surprise = m.exp((1 - p) * w[10]) - 1
+        growth = m.exp(w[8]) * (11 - difficulty) * stability ** (-w[9]) * surprise * bonus
+        return stability * (1 + growth)
 
-    Uses `w[8]` to `w[10]`, `w[15]` (Hard) and `w[16]` (Easy).
-    """
-    bonus = m.where(rating == HARD, w[15], m.where(rating == EASY, w[16], 1.0))
-    surprise = m.exp((1 - p) * w[10]) - 1
-    growth = m.exp(w[8]) * (11 - difficulty) * stability ** (-w[9]) * surprise * bonus
-    return stability * (1 + growth)
-
-
-def stability_after_failure(
-    m: Maths, w: Value, stability: Value, difficulty: Value, p: Value
-) -> Value:
-    """Stability after a failure on a later day; uses `w[11]` to `w[14]`."""
-    memory = (stability + 1) ** w[13] - 1
-    return w[11] * difficulty ** (-w[12]) * memory * m.exp((1 - p) * w[14])
-
-
-def first_difficulty(m: Maths, w: Value, rating: Value) -> Value:
-    """Difficulty after the first review from FSRS-5 on, before it is brought into 1 to 10.
-
-    Uses `w[4]` and `w[5]`. Later difficulties are drawn towards the value for Easy, which
-    may lie outside of 1 to 10.
-    """
-    return w[4] - m.exp(w[5] * (rating - 1)) + 1
+    def after_failure(self, m: Maths, w: Value, state: State, p: Value) -> Value:
+        """Stability after a failure on a later day."""
+        stability, difficulty = state
+        memory = (stability + 1) ** w[13] - 1
+        return w[11] * difficulty ** (-w[12]) * memory * m.exp((1 - p) * w[14])
 
 
 class FsrsFitted(Fitted):
@@ -163,11 +153,10 @@ class FsrsFitted(Fitted):
             reviews.rating[by_card.first()[second]],
             reviews.elapsed[second],
             reviews.recalled[second],
-            mean_recall=float(reviews.recalled[rows].mean()),
+            mean_recall=float(reviews.recalled[rows].mean()) if reviews.whole_days else None,
             decay=self.mathematics.decay,
             defaults=start[:4],
             shortest=problem.space.lower[0],
-            smoothed=reviews.whole_days,
         )
         begun = np.r_[first, start[4:]]
         return (begun, "") if self.method == "s0" else super().trained(problem, rows, begun)

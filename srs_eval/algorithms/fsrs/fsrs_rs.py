@@ -23,15 +23,15 @@ _DECIMALS = 4
 class FsrsRs(Algorithm):
     """FSRS-6 as the package fsrs-rs-python trains it (FSRS-rs).
 
-    The optimiser is https://github.com/open-spaced-repetition/fsrs-rs. It is handed one history
-    per training review and used as it comes: initial stabilities from the first later-day
-    review of each card, then 5 epochs of Adam in batches of 512, drawn towards where it began,
-    later reviews counting up to four times as much as the first (``0.25 + 0.75 x**3``),
-    histories of more than 256 reviews left out, and a seed of its own. It knows whole days only
-    and learns from reviews on later days, whichever the protocol's clock. Predictions are those
-    of `srs_eval.algorithms.fsrs.fsrs6`. Reads whole days and ratings, those of same-day reviews
-    included; 21 parameters, to 4 decimals. Published row, without same-day reviews:
-    log loss 0.3443, RMSE(bins) 0.0635, AUC 0.7074.
+    The optimiser is https://github.com/open-spaced-repetition/fsrs-rs. It is handed one history per
+    training review and used as it comes: initial stabilities from the first later-day review of
+    each card, then 5 epochs of Adam in batches of 512, drawn towards where it began, later reviews
+    counting up to four times as much as the first (``0.25 + 0.75 x**3``), histories of more than
+    256 reviews left out, and a seed of its own. It knows whole days only and learns from reviews on
+    later days, whichever the protocol's clock. Predictions are those of
+    `srs_eval.algorithms.fsrs.fsrs6`. Reads whole days and ratings, those of same-day reviews
+    included; 21 parameters, to 4 decimals. Published row, without same-day reviews: log loss
+    0.3443, RMSE(bins) 0.0635, AUC 0.7074.
     """
 
     same_day: ClassVar[bool] = True

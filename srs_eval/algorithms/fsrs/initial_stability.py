@@ -2,7 +2,8 @@
 
 The first step of training FSRS v4 to 6: what happened at a card's second review depends on
 its first rating and on the time between them only, so that four one-dimensional fits give
-`w[0]` to `w[3]`. Ye, *The Algorithm*, wiki of fsrs4anki, 2023 to 2026.
+`w[0]` to `w[3]`. Ye, *The Algorithm*, wiki of fsrs4anki, 2023 to 2026. There, a quasi-Newton search
+starts at the default, and is stopped early where there are only a few reviews.
 """
 
 from __future__ import annotations
@@ -29,39 +30,18 @@ def initial_stabilities(
     elapsed: FloatArray,
     recalled: BoolArray,
     *,
-    mean_recall: float,
+    mean_recall: float | None,
     decay: float,
     defaults: FloatArray,
     shortest: float,
-    smoothed: bool,
 ) -> FloatArray:
     """Find the stability, in days, after each first rating from the second reviews of a fold.
 
-    Of each second review, [n], `first_rating` is the rating of the card's first review, 1 to 4,
-    `elapsed` the days between the first and the second, above 0, and `recalled` how the second
-    ended; there is at least one. `decay` is 1 for FSRS v4, 0.5 for 4.5 and 5, and the *default*
-    `w[20]` for 6; `defaults` are the stabilities that the model starts from.
-
     For each first rating, the log loss of the power curve with exponent ``-decay`` is minimised
-    over `shortest` to 100 days. Where a larger first rating got a smaller stability, the one that
-    rests on fewer reviews takes the value of the other. First ratings without reviews are filled
-    in from the others.
-
-    If elapsed times are whole days, losses are `smoothed`: the recall of reviews with the same
-    first rating and elapsed time is averaged with one more outcome, `mean_recall`, that of *all*
-    training reviews of the fold, and a stability costs 1/16 for every day it lies from its default.
-
-    The minimum is sought on both sides of the best of 21 stabilities. The public implementation
-    starts a quasi-Newton search at the default, stopped early where there are only a few reviews.
-
-    >>> import numpy as np
-    >>> days, good = np.array([1.0, 4.0, 4.0, 9.0]), np.array([True, True, False, True])
-    >>> four = initial_stabilities(
-    ...     np.array([3, 3, 3, 3]), days, good, mean_recall=0.9, decay=0.5,
-    ...     defaults=np.array([0.4, 1.2, 3.2, 15.7]), shortest=0.01, smoothed=True,
-    ... )
-    >>> four.round(2).tolist()
-    [0.24, 0.73, 1.96, 9.61]
+    over `shortest` to 100 days. In whole days, with a `mean_recall` of *all* training reviews, the
+    recall of reviews with the same first rating and elapsed time is averaged with this one more
+    outcome, and a stability costs 1/16 for every day it lies from its default. Ratings without
+    reviews are filled in from the others.
     """
     four, counts = np.full(4, np.nan), np.bincount(first_rating - 1, minlength=4)
     for number in np.flatnonzero(counts).tolist():
@@ -69,9 +49,9 @@ def initial_stabilities(
         own = first_rating == number + 1
         days, place, n = np.unique(elapsed[own], return_inverse=True, return_counts=True)
         passes: FloatArray = np.bincount(place, recalled[own]).astype(np.float64)
-        if smoothed:
+        if mean_recall is not None:
             passes = (passes + mean_recall) * n / (n + 1)
-        pull = _PULL if smoothed else 0.0
+        pull = 0.0 if mean_recall is None else _PULL
         four[number] = _of_least_loss(
             days, n, passes, decay, float(defaults[number]), pull, shortest
         )
@@ -109,7 +89,7 @@ def _of_least_loss(
 
 
 def in_order(four: FloatArray, counts: IntArray) -> FloatArray:
-    """Make stabilities grow with the rating: the one with fewer reviews gives way."""
+    """Make stabilities grow with the rating: the one with fewer reviews takes the other value."""
     ordered = four.copy()
     for small, large in _PAIRS:
         if ordered[small] > ordered[large]:  # NaN, for a rating without reviews, is not larger

@@ -38,7 +38,7 @@ class SbdEquations:
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Logarithm of the stability, grade from 0 to 3, and brittleness."""
-        return w[0] + (rating - 1) * _log_ratio(m, w), rating - 1, _brittled(m, rating)
+        return w[0] + (rating - 1) * _log_ratio(m, w), rating - 1, m.maximum((3 - rating) / 2, 0.0)
 
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Power law of compressed time, below 1 even at once; never within 1e-6 of 0 or 1."""
@@ -53,25 +53,21 @@ class SbdEquations:
     def step(
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
-        """State after a further review: a pass adds to the stability, a failure divides it."""
+        """State after a further review: a pass adds to the stability, a failure divides it.
+
+        Again adds 1 to the brittleness, Hard 0.5.
+        """
         log_stability, _, brittleness = state
         passed = log_stability - m.log(p) / _exponent(m, w, brittleness)
         failed = log_stability + w[4] * m.log(1 - p)
-        return (
-            m.clip(m.where(rating > 1, passed, failed), _SHORTEST, _LONGEST),
-            rating - 1,
-            m.minimum(brittleness + _brittled(m, rating), _MOST_BRITTLE),
-        )
+        stability = m.clip(m.where(rating > 1, passed, failed), _SHORTEST, _LONGEST)
+        brittleness = m.minimum(brittleness + m.maximum((3 - rating) / 2, 0.0), _MOST_BRITTLE)
+        return stability, rating - 1, brittleness
 
 
 def _log_ratio(m: Maths, w: Value) -> Value:
     """Logarithm of the ratio of the stabilities after first ratings that follow each other."""
     return (m.maximum(w[0], w[1]) - w[0]) / 3
-
-
-def _brittled(m: Maths, rating: Value) -> Value:
-    """Return what a review adds to the brittleness: 1 for Again, 0.5 for Hard."""
-    return m.maximum((3 - rating) / 2, 0.0)
 
 
 def _exponent(m: Maths, w: Value, brittleness: Value) -> Value:
@@ -93,9 +89,9 @@ class Sbd(Fitted):
 
     Stability, brittleness and difficulty: andersschill (2026),
     https://doi.org/10.5281/zenodo.22727105, repository
-    ``andersschill/memory-model-benchmark-for-spaced-repetition``. Reads elapsed time in
-    fractional days and ratings, those of same-day reviews included; 7 parameters. Published row,
-    without same-day reviews: log loss 0.3410, RMSE(bins) 0.06018, AUC 0.7152. Its own training is
+    ``andersschill/memory-model-benchmark-for-spaced-repetition``. Reads elapsed time in fractional
+    days and ratings, those of same-day reviews included; 7 parameters. Published row, without
+    same-day reviews: log loss 0.3410, RMSE(bins) 0.06018, AUC 0.7152. Its own training is
     full-batch L-BFGS with ``steep`` recency and a prior of weight 2, whose minimum ``newton``
     finds.
     """

@@ -54,9 +54,9 @@ class Sm2(Algorithm):
     """SM-2 as published, nothing learned.
 
     Woźniak (1990), *Optimization of learning*, chapter on algorithm SM-2,
-    https://super-memory.com/english/ol/sm2.htm. Reads ratings and the elapsed time of the
-    predicted review; no parameters. Published row, without same-day reviews: log
-    loss 0.722, RMSE(bins) 0.2031, AUC 0.6026.
+    https://super-memory.com/english/ol/sm2.htm. Reads ratings and the elapsed time of the predicted
+    review; no parameters. Published row, without same-day reviews: log loss 0.722, RMSE(bins)
+    0.2031, AUC 0.6026.
     """
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
@@ -108,10 +108,10 @@ class Sm2TrainableEquations(ExponentialForgetting):
 class Sm2Trainable(Fitted):
     """SM-2 with six of its constants fitted to one user (SM-2-trainable).
 
-    After Woźniak (1990), *Optimization of learning*, chapter on algorithm SM-2, in the form
-    that the public benchmark gave it. Reads ratings, not those of same-day reviews, and the
-    elapsed time of the predicted review alone; 6 parameters. Published row of the
-    trained model, without same-day reviews: log loss 0.581, RMSE(bins) 0.1699, AUC 0.5970.
+    After Woźniak (1990), *Optimization of learning*, chapter on algorithm SM-2, in the form that
+    the public benchmark gave it. Reads ratings, not those of same-day reviews, and the elapsed time
+    of the predicted review alone; 6 parameters. Published row of the trained model, without
+    same-day reviews: log loss 0.581, RMSE(bins) 0.1699, AUC 0.5970.
     """
 
     name = "sm2_trainable"
@@ -194,10 +194,10 @@ class AnkiSm2(Fitted):
     """Anki's variant of SM-2, as it is or fitted to one user (Anki-SM-2).
 
     The Anki manual, *What spaced repetition algorithm does Anki use?*,
-    https://faqs.ankiweb.net/what-spaced-repetition-algorithm.html. Reads elapsed time and
-    ratings, not those of same-day reviews; 7 parameters. Published rows, without
-    same-day reviews: log loss 0.5129, RMSE(bins) 0.1397, AUC 0.6179 trained, and 0.616, 0.1724,
-    0.6133 with Anki's own parameters. Both were made with Good and Easy exchanged.
+    https://faqs.ankiweb.net/what-spaced-repetition-algorithm.html. Reads elapsed time and ratings,
+    not those of same-day reviews; 7 parameters. Published rows, without same-day reviews: log loss
+    0.5129, RMSE(bins) 0.1397, AUC 0.6179 trained, and 0.616, 0.1724, 0.6133 with Anki's own
+    parameters. Both were made with Good and Easy exchanged.
 
     Parameters
     ----------

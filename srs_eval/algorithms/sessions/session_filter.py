@@ -14,7 +14,6 @@ from srs_eval.algorithms.combined.wrapping import (
     Asked,
     Combination,
     Combined,
-    Wrapper,
     as_part,
     as_seen_by,
     fitted,
@@ -100,7 +99,7 @@ class SessionModel:
 
 
 @dataclass(frozen=True)
-class SessionFilter(Wrapper):
+class SessionFilter(Combined):
     """Another algorithm, corrected review by review by an extended Kalman filter on the session.
 
     Log-odds of the other algorithm are moved by a weighted sum of features that are known when
@@ -277,7 +276,7 @@ class ForecastModel(Combination):
 
 
 @dataclass(frozen=True)
-class Forecast(Wrapper):
+class Forecast(Combined):
     """A forgetting curve, fixed at the card's previous review, that knows the card's history.
 
     Log-odds of another algorithm, by default of a fixed mixture of three, are moved by a weighted

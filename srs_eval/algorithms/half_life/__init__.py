@@ -1,1 +1,0 @@
-"""Half-life models."""
