@@ -109,7 +109,7 @@ def _last_before(history: History, event: BoolArray) -> IntArray:
     """Row number of the card's last earlier review with the event, -1 where there is none."""
     order = history.cards.order
     happened = event[order]
-    earlier = (np.cumsum(happened) - happened)[history.place]  # on other cards, too
+    earlier: IntArray = (np.cumsum(happened) - happened)[history.place]  # on other cards, too
     latest = np.append(order[happened], -1)[earlier - 1]
     return np.where(history.cards.earlier(event) > 0, latest, -1)
 
