@@ -111,15 +111,10 @@ def evaluate(
     True
     """
     inputs = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
-    settings = {
-        "seed": seed,
-        "curves_per_user": curves_per_user,
-        "name": name,
-        "fail_fast": fail_fast,
-        "fit_timeout": fit_timeout,
-        "check_lookahead": check_lookahead,
-    }
-    setup = setup_of(inputs, options, settings, compute=compute_with(workers))
+    settings = {"seed": seed, "name": name, "fail_fast": fail_fast, "fit_timeout": fit_timeout}
+    settings |= {"curves_per_user": curves_per_user, "check_lookahead": check_lookahead}
+    compute = Serial() if workers == 1 else Processes(workers)
+    setup = setup_of(inputs, options, settings, compute=compute)
     if setup.content["check_lookahead"]:
         refuse_lookahead(setup)
     temporary = Temporary() if folder is None else None
@@ -201,11 +196,6 @@ def compare(
         raise ConfigError(*(notes or ["there are no results to compare"]))
     standings = compared(runs, metric=metric, baseline=baseline, intersect=intersect, notes=notes)
     return Comparison(standings)
-
-
-def compute_with(workers: int | None) -> Serial | Processes:
-    """Return where users are evaluated: in this process, or in others."""
-    return Serial() if workers == 1 else Processes(workers)
 
 
 def bar(*, on: bool) -> Callable[..., Any]:

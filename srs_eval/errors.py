@@ -59,12 +59,9 @@ class ReviewLogError(SrsEvalError):
             each if isinstance(each, Violation) else Violation(each) for each in violations
         )
         self.hint = hint
-        lines = [f"{source}: {self.violations[0]}"] if len(self.violations) == 1 else [f"{source}:"]
-        if len(self.violations) > 1:
-            lines += [f"  - {violation}" for violation in self.violations]
-        if hint:
-            lines.append(f"  {hint}")
-        super().__init__("\n".join(lines))
+        lines = [f"{source}:", *(f"  - {violation}" for violation in self.violations)]
+        lines = lines if len(lines) > 2 else [f"{source}: {self.violations[0]}"]
+        super().__init__("\n".join([*lines, f"  {hint}"] if hint else lines))
 
     def __reduce__(self) -> tuple[type[ReviewLogError], tuple[str, Sequence[str], str]]:
         """Pickle by the arguments, so that worker processes can raise it."""

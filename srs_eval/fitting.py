@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, Sampling, has_curve
-from srs_eval.api import bar, compute_with
+from srs_eval.api import bar
 from srs_eval.comparison.words import one_line
 from srs_eval.data.cards import with_next_reviews
 from srs_eval.data.reviews import IntArray, Reviews, Source, User, Vector
@@ -26,7 +26,7 @@ from srs_eval.exports.formats import HandOver, exported
 from srs_eval.exports.intervals import days_until
 from srs_eval.inputs import AlgorithmLike, DataLike, option_of_data, setup_of, source
 from srs_eval.protocol.task import Task
-from srs_eval.runs.compute import Lost
+from srs_eval.runs.compute import Lost, Processes, Serial
 from srs_eval.runs.config import Setup
 from srs_eval.runs.evaluation import checked_users
 from srs_eval.runs.folder import fits_table
@@ -300,7 +300,8 @@ def fit(
     one = EvaluateUser(setup.source, setup.algorithm, setup.protocol, seed=seed, curves=0)
     with bar(on=progress)(total=len(users)) as shown:
         tick = partial(shown.update, 1)
-        done = compute_with(workers).map(one.fit_to_everything, users, tick, math.inf)
+        compute = Serial() if workers == 1 else Processes(workers)
+        done = compute.map(one.fit_to_everything, users, tick, math.inf)
         by_user = {fitted.fit.user: fitted for fitted in map(_or_lost, done)}
     return FittedModels({user: by_user[user] for user in users}, setup, data, options)
 

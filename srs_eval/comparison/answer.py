@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,19 +14,16 @@ import pandas as pd
 from srs_eval.algorithms.algorithm import IN_WORDS, UNKNOWN
 from srs_eval.comparison.entry import MARK, SIZE, Entry, index_of
 from srs_eval.comparison.leaderboard import NOISE
-from srs_eval.comparison.page import Table
+from srs_eval.comparison.page import WIDTH, Table
 from srs_eval.comparison.standings import Standings, mean_of
-from srs_eval.comparison.words import counted, interval, listed, number, one_line, shortened
+from srs_eval.comparison.words import counted, interval, listed, number, one_line
 from srs_eval.data.reviews import User
 from srs_eval.metrics.means import ENOUGH_USERS
 from srs_eval.metrics.tally import CLIP
-from srs_eval.metrics.threshold import bias_threshold, nearby
+from srs_eval.metrics.threshold import nearby
 from srs_eval.runs.summary import FEWEST_OF_A_KIND, FEWEST_REVIEWS, TRAITS, Coverage
 
 AVERAGES = ("avg", "avg_smoothed")  # What knowing nothing about a card gives
-WIDTH = 80
-_FEWEST_LETTERS = 6
-_MOST = 3  # Names in a sentence
 # When predictions are made, and what each word means
 _WHEN = {"previous_review": "before", "day_before": "day before", "at_review": "at review"}
 _WHEN |= {UNKNOWN: "unknown"}
@@ -60,51 +58,38 @@ def headline(standings: Standings) -> tuple[str, str]:
 
 def _answer(standings: Standings, leader: Entry) -> tuple[str, str]:
     """Return the answer of a leader and those compared with it, and what it leaves open."""
-    rows, base = standings.rows, standings.runs[standings.baseline]
-    name, best = leader.name, rows.loc[leader.name]
+    base, best = standings.runs[standings.baseline], standings.rows.loc[leader.name]
     score = f"{words(standings.metric)} {best['mean']:.4f}"
     if leader.rank:
-        return f"{name} has the best {score}, but no model here may lead.", ""
-    others = [run for run in standings.runs if rows.leader[run.name] == name and run is not leader]
-    others.sort(key=lambda run: rows.place[run.name])
-    rivals = [run for run in others if not run.rank and not math.isnan(rows["mean"][run.name])]
-    gain = "" if leader is base else _gain(standings, best)
-    if not rivals:
+        return f"{leader.name} has the best {score}, but no model here may lead.", ""
+    average = f"{'the' if len(standings.users) == 1 else 'each'} user's average"
+    gain, gap = "", best.to_baseline_percent
+    if leader is not base and not math.isnan(gap):
+        share = "less than 0.1" if abs(gap) < 0.1 else f"{abs(gap):.{1 if abs(gap) < 10 else 0}f}"
+        whose = average if base.facts.algo in AVERAGES else base.name
+        gain = f", {share} % {'below' if gap < 0 else 'above'} {whose}"
+    runs = {run.name: run for run in standings.runs}
+    rows = standings.rows[standings.rows.leader == leader.name].drop(leader.name)
+    rank = pd.Series([runs[name].rank for name in rows.run], rows.index, dtype=int)
+    rivals = rows[(rank == 0) & rows["mean"].notna()]
+    if rivals.empty:
         noise = "That can be noise." * (best.to_baseline_verdict == NOISE)
-        return f"{name}: {score}{gain}.", noise
-    close = [run for run in rivals if rows.to_best_verdict[run.name] != "worse"]
-    apart = any(run.rank and not run.facts.sees_truth for run in others)
+        return f"{leader.name}: {score}{gain}.", noise
+    close = rivals.run[rivals.to_best_verdict != "worse"].tolist()
+    apart = any(runs[name].rank and not runs[name].facts.sees_truth for name in rows.run)
     every = "All others that may lead" if apart else "All others"
-    doubt = f"Not clearly worse: {_names(close)}." if close else f"{every} are clearly worse."
+    doubt = f"Not clearly worse: {listed(close, 3)}." if close else f"{every} are clearly worse."
     if leader.facts.algo in AVERAGES:
         better = -1 if standings.better == "higher" else 1
-        ahead = [run for run in others if run.rank == 1 and better * rows.to_best[run.name] < 0]
-        but = f"Apart from {_names(ahead)}, no" if ahead else "No"
-        return f"{but} model is better than {_average(standings)} ({name}, {score}).", doubt
-    said = f"{name} {'leads' if close else 'predicts best'}: {score}{gain}."
-    if base not in close:
+        ahead = rows.run[(rank == 1) & (better * rows.to_best < 0)].tolist()
+        but = f"Apart from {listed(ahead, 3)}, no" if ahead else "No"
+        return f"{but} model is better than {average} ({leader.name}, {score}).", doubt
+    said = f"{leader.name} {'leads' if close else 'predicts best'}: {score}{gain}."
+    if base.name not in close:
         return said, doubt
-    close.remove(base)
-    also = f" {_names(close)} {'is' if len(close) == 1 else 'are'} not clearly worse."
+    close.remove(base.name)
+    also = f" {listed(close, 3)} {'is' if len(close) == 1 else 'are'} not clearly worse."
     return said, f"That can be noise.{also if close else ''}"
-
-
-def _names(runs: Sequence[Entry]) -> str:
-    return listed([run.name for run in runs], _MOST)
-
-
-def _gain(standings: Standings, leader: pd.Series) -> str:
-    """Say how far a leader is from the baseline."""
-    base, gap = standings.runs[standings.baseline], leader.to_baseline_percent
-    if math.isnan(gap):
-        return ""
-    share = "less than 0.1" if abs(gap) < 0.1 else f"{abs(gap):.{1 if abs(gap) < 10 else 0}f}"
-    whose = _average(standings) if base.facts.algo in AVERAGES else base.name
-    return f", {share} % {'below' if gap < 0 else 'above'} {whose}"
-
-
-def _average(standings: Standings) -> str:
-    return f"{'the' if len(standings.users) == 1 else 'each'} user's average"
 
 
 def facts(standings: Standings) -> str:
@@ -115,16 +100,12 @@ def facts(standings: Standings) -> str:
     return f"{', '.join(data)}: {counted(users, 'user')}, {counted(reviews, 'review')} scored"
 
 
-def table(standings: Standings, *, most: int = 999) -> Table:
-    """Return the one table; `when` is a column where models predict at different times.
-
-    Names of models have at most so many letters. It is empty where there are too few answers.
-    """
+def table(standings: Standings) -> Table:
+    """Return the one table; it is empty where there are too few answers."""
     if standings.too_few or not standings.leaders:
         return Table([], [])
     rows, marks = standings.rows, {run.name: run.marks for run in standings.runs}
-    names = [f"{shortened(name, most - len(marks[name]))}{marks[name]}" for name in rows.run]
-    columns = {"model": names}
+    columns = {"model": [f"{name}{marks[name]}" for name in rows.run]}
     if len({run.facts.when for run in standings.runs if not run.facts.sees_truth}) > 1:
         columns["when"] = [_WHEN[when] for when in rows.when]
     columns[words(standings.metric)] = [*map(number, rows["mean"])]
@@ -135,8 +116,10 @@ def table(standings: Standings, *, most: int = 999) -> Table:
         columns["verdict"] = [verdict(row) for _, row in rows.iterrows()]
     else:
         columns["99 % interval"] = [interval(rows.lo.iloc[0], rows.hi.iloc[0])]
-    if name := standings.bias:
-        columns[_at(name)] = [*map(_points, rows[name], rows[f"{name}_lo"], rows[f"{name}_hi"])]
+    if standings.bias:
+        name, at = standings.bias
+        means = [*map(_points, rows[name], rows[f"{name}_lo"], rows[f"{name}_hi"])]
+        columns[f"at {100 * at:g} %"] = means
     align = "".join("l" if name in _TEXTS else "r" for name in columns)
     return Table([*columns], [*zip(*columns.values(), strict=True)], align)
 
@@ -161,12 +144,10 @@ def footnotes(standings: Standings) -> list[str]:
         legend.append(f"{MARK} some fits failed, fell back or did not converge{cannot}")
     if "when" in headers:
         legend.append(_MEANING)
-    if name := standings.bias:
-        low, high = (f"{100 * each:g}" for each in nearby(bias_threshold(name) or math.nan))
-        legend.append(
-            f"{_at(name)}: points by which predictions of {low} to {high} % are too high "
-            "(* clearly)"
-        )
+    if standings.bias:
+        at, low, high = (100 * p for p in (standings.bias[1], *nearby(standings.bias[1])))
+        what = f"points by which predictions of {low:g} to {high:g} % are too high (* clearly)"
+        legend.append(f"at {at:g} %: {what}")
     return ["; ".join(legend)] * bool(legend) + [*cautions(standings)]
 
 
@@ -180,17 +161,13 @@ def cautions(standings: Standings) -> Iterator[str]:
     texts += [f"fits failed: {listed(failed, 3)}"] if failed else []
     if any(texts):
         yield f"caution: {'; '.join(filter(None, texts))}"
-    for run in runs:
-        yield from warnings(run, standings.paired.users)
-    yield from standings.paired.notes
+    yield from _doubts(standings)
 
 
 def remarks(standings: Standings) -> Iterator[str]:
     """Go through everything a reader has to know beside the numbers."""
     runs = standings.runs
-    for run in runs:
-        yield from warnings(run, standings.paired.users)
-    yield from standings.paired.notes
+    yield from _doubts(standings)
     yield from (f"{run.name} {TRAITS[trait][1]}" for run in runs for trait in run.traits)
     yield from (f"{r.name}: fits: {r.facts.exceptions}" for r in runs if r.facts.exceptions)
     if len({run.facts.when for run in runs if not run.facts.sees_truth}) > 1:
@@ -198,18 +175,22 @@ def remarks(standings: Standings) -> Iterator[str]:
             "Models that predict at different times have leaders of their own: a difference "
             "between them also contains what became known in between"
         )
-    settings: dict[tuple[str, str], set[str]] = {}
-    for run in runs:
-        setting = run.facts.tags.get("config_hash", "")
-        if run.facts.algo and setting and not run.facts.is_validation and run.rank < 2:
-            settings.setdefault((run.facts.algo, run.facts.protocol), set()).add(setting)
-    for (algo, _), several in settings.items():
-        if len(several) > 1:
+    tested = [run.facts for run in runs if not run.facts.is_validation and run.rank < 2]
+    settings = {(f.algo, f.protocol, f.tags.get("config_hash", "")): f for f in tested if f.algo}
+    several = Counter((algo, protocol) for algo, protocol, setting in settings if setting)
+    for (algo, _), count in several.items():
+        if count > 1:
             yield (
-                f"{len(several)} settings of {algo} were scored on the same test reviews: the best "
+                f"{count} settings of {algo} were scored on the same test reviews: the best "
                 "of them looks better than it is. Choose with protocol=validation, and score the "
                 "choice once without it"
             )
+
+
+def _doubts(standings: Standings) -> Iterator[str]:
+    for run in standings.runs:
+        yield from warnings(run, standings.paired.users)
+    yield from standings.paired.notes
 
 
 def warnings(entry: Entry, users: Sequence[User]) -> Iterator[str]:
@@ -253,18 +234,11 @@ def left_out(coverage: Coverage) -> Iterator[str]:
 
 
 def terminal(standings: Standings) -> str:
-    """Return the answer for a terminal of 80 columns, where needed with names shortened.
-
-    Predictions are not read for it, unless of a single user.
-    """
+    """Return the answer for a terminal of 80 columns, where needed with names shortened."""
     lines = [line for part in headline(standings) for line in textwrap.wrap(one_line(part), WIDTH)]
     whole = table(standings)
     if whole.rows:
-        text = whole.write()
-        if (wider := max(map(len, text.splitlines())) - WIDTH) > 0:
-            most = max(len(row[0]) for row in whole.rows) - wider
-            text = table(standings, most=max(most, _FEWEST_LETTERS)).write()
-        lines += ["", text]
+        lines += ["", whole.write()]
     lines.append("")
     for note in (facts(standings), *footnotes(standings)):
         lines += textwrap.wrap(one_line(note), WIDTH, subsequent_indent="  ")
@@ -274,10 +248,6 @@ def terminal(standings: Standings) -> str:
 def words(metric: str) -> str:
     """Return the name of a metric in words."""
     return metric.replace("_", " ")
-
-
-def _at(bias: str) -> str:
-    return f"at {100 * (bias_threshold(bias) or math.nan):g} %"
 
 
 def _points(mean: float, lo: float, hi: float) -> str:

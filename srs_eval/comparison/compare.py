@@ -46,27 +46,25 @@ def compare(
     *,
     metric: str = "log_loss",
     baseline: str | None = None,
-    yardsticks: Sequence[Entry] = (),
     intersect: bool = False,
     users: Iterable[User] | None = None,
     notes: Sequence[str] = (),
 ) -> Standings:
     """Compare runs on the same reviews by one metric, and return the standings.
 
-    Runs of the same name are distinguished by protocol or folder; `yardsticks` are published runs
-    to list beside the others, and may have more users. `metric` is any with a better direction;
-    runs without it are listed without a score. `baseline` is the name, algorithm or folder of the
-    run that the others are compared with; by default each user's average, or else the first run.
+    Runs of the same name are distinguished by protocol or folder; published ones beside others may
+    have more users. `metric` is any with a better direction; runs without it are listed without a
+    score. `baseline` is the name, algorithm or folder of the run that the others are compared with;
+    by default each user's average, or else the first run.
 
     With `intersect`, compare on the reviews that all runs scored, instead of raising an error where
     they differ; without saved predictions, on the users for whom all runs scored the same reviews.
     With `users`, compare on these alone. `notes` are remarks on the runs, for every output.
     """
-    named = with_own_names([*runs, *yardsticks])
-    if not named:
+    if not runs:
         raise ConfigError("there are no runs to compare")
-    own, others = named[: len(runs)], named[len(runs) :]
-    paired = pair(own, others, intersect=intersect, users=users, notes=notes)
+    named = with_own_names(runs)
+    paired = pair(named, intersect=intersect, users=users, notes=notes)
     ranked = directions(named)
     if metric not in ranked:
         is_there = any(metric in run.metrics for run in named)
@@ -81,10 +79,7 @@ def compare(
 
 
 def compare_jobs(folders: Sequence[Path], folder: Path, *, command: str) -> list[Report]:
-    """Compare the jobs of a sweep, and write the files into its folder.
-
-    Several comparisons have folders in it. `command` is the command line, for the page.
-    """
+    """Compare the jobs of a sweep; files go into its folder, or into one each of several there."""
     try:
         groups = grouped([*map(read_entry, sorted(folders, key=job_number))])
     except SrsEvalError as error:

@@ -1,7 +1,4 @@
-"""What is compared: runs, and published scores in the formats of the public srs-benchmark.
-
-Published files do not identify the scored reviews, only their number for each user.
-"""
+"""What is compared: runs, and published scores in the formats of the public srs-benchmark."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Models over the same users, and the tests of the differences between them.
-
-A model is compared with its leader and with the baseline, on average and for most users. The
-interval of a mean difference excludes 0 exactly if the difference is significant.
-"""
+"""Models over the same users, and the tests of their differences to a leader and a baseline."""
 
 from __future__ import annotations
 
@@ -51,7 +47,7 @@ class Leaderboard:
         """Number of each model's leader, and its place among those of that leader.
 
         By time, then the best first. A leader is the best of its time that may lead; where there
-        is none, it is that of the time before, or else -1.
+        is none, that of the time before, or else -1.
         """
         models = pd.DataFrame({"time": self.times, "rank": self.ranks, "mean": self.mean})
         models = models.iloc[np.lexsort((self.sign * self.mean, np.array(self.times)))]
@@ -64,11 +60,7 @@ class Leaderboard:
 
     @cached_property
     def to_best(self) -> dict[int, _Versus]:
-        """Each model against its leader.
-
-        Models that may lead are adjusted by their place, as the leader was selected on the same
-        scores; the others by Holm's method.
-        """
+        """Each model against its leader: by place if it may lead, by Holm's method otherwise."""
         versus = dict[int, _Versus]()
         for leader, group in self.order.groupby("leader", sort=False).groups.items():
             versus |= self._behind(int(str(leader)), [model for model in group if model != leader])
@@ -76,10 +68,7 @@ class Leaderboard:
 
     @cached_property
     def to_baseline(self) -> dict[int, _Versus]:
-        """Each model against the baseline, which was chosen beforehand, by Holm's method.
-
-        The baseline and its leader are compared once, in the comparison with the leader.
-        """
+        """Each model against the baseline by Holm's method, its leader as in `to_best`."""
         base, leader = self.baseline, int(self.order.leader[self.baseline])
         others = [model for model in range(len(self.mean)) if model != base]
         versus = {base: {**_NOTHING, "verdict": "identical"}, **self._against(others, base)}

@@ -12,8 +12,9 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tabulate import LATEX_ESCAPE_RULES, tabulate
 
-from srs_eval.comparison.words import number, one_line
+from srs_eval.comparison.words import number, one_line, shortened
 
+WIDTH, _FEWEST_LETTERS = 80, 6  # Of a terminal, and of a shortened name
 _PACKAGE = Path(__file__).parents[1]
 _MARKDOWN = re.compile(r"[\\`*_|~$&<]|(?<=\])[(\[:]|(?<=:)/(?=/)|(?i:(?<=www)\.)")
 # Spreadsheets evaluate text cells that begin so; in East Asian settings, wide forms too.
@@ -53,6 +54,9 @@ class Table:
             # `[` and `*` at the beginning of a row are arguments in LaTeX
             return re.sub(r"(?m)^ *(?=[\[*])", "{}", written)
         sizes = [max(map(len, column)) for column in zip(headers, *body, strict=True)]
+        if (wider := sum(sizes) + 2 * len(sizes) - 2 - WIDTH) > 0:
+            sizes[0] = max(sizes[0] - wider, _FEWEST_LETTERS)
+            body = [[shortened(first, sizes[0]), *others] for first, *others in body]
         rows = [headers, ["-" * size for size in sizes], *body]
         signs = ["<" if side == "l" else ">" for side in self.alignment]
         cells = [[f"{c:{s}{n}}" for c, s, n in zip(r, signs, sizes, strict=True)] for r in rows]
@@ -68,11 +72,7 @@ class Part(NamedTuple):
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill a template, a file of the package.
-
-    Everything is escaped that is not markup of a template; text is cleaned before: it may come
-    from a stranger's file.
-    """
+    """Fill a template of the package; text, which may be a stranger's, is cleaned and escaped."""
     templates = Environment(
         loader=FileSystemLoader(_PACKAGE),
         autoescape=True,

@@ -43,46 +43,47 @@ class Paired:
 
 def pair(
     runs: Sequence[Entry],
-    yardsticks: Sequence[Entry] = (),
     *,
     intersect: bool = False,
     users: Iterable[User] | None = None,
     notes: Sequence[str] = (),
 ) -> Paired:
-    """Pair runs user by user; parameters are those of `srs_eval.comparison.compare.compare`."""
-    every, own = (*runs, *yardsticks), runs or yardsticks
+    """Pair runs user by user: see `srs_eval.comparison.compare.compare`."""
+    own = [run for run in runs if run.run] or runs  # Published ones may have more users
     users = [*(dict.fromkeys(u for run in own for u in run.users) if users is None else users)]
-    alike, notes = {*shared_users(every, users)}, [*notes]
+    alike = {*shared_users(runs, users)}
     different = [user for user in users if user not in alike]
-    by_all = [user for user in different if all(user in run.scores.index for run in every)]
-    unsaved = [run.name for run in every if not run.has_predictions]
+    by_all = [user for user in different if all(user in run.scores.index for run in runs)]
+    unsaved = [run.name for run in runs if not run.has_predictions]
     restrictable = [] if unsaved else by_all
     if different and not intersect:
         message = "these runs did not score the same reviews, so their scores cannot be compared:"
-        lines = [f"  - {line}" for line in _differences(own, every, different)]
+        lines = [f"  - {line}" for line in _differences(runs, different)]
         if alike or restrictable:
             lines.append("  intersect=true compares them on the reviews that all of them scored")
         raise ConfigError(message, *lines)
-    most = pd.concat([run.scores[SIZE] for run in every], axis=1).max(axis=1)[index_of(users)].sum()
+    sizes = pd.concat([run.scores[SIZE] for run in runs], axis=1).max(axis=1)
     if restrictable:
-        every, anew = _restricted(every, restrictable)
+        runs, anew = _restricted(runs, restrictable)
         alike |= anew
     both = tuple(user for user in users if user in alike)
     if not both:
         message = "there is no user for whom all runs scored the same reviews"
-        raise ConfigError(message, *_differences(own, every, different))
-    reviews = every[0].scores[SIZE][index_of(both)].to_numpy(np.int64)
+        raise ConfigError(message, *_differences(runs, different))
+    reviews = runs[0].scores[SIZE][index_of(both)].to_numpy(np.int64)
+    notes = [*notes]
     if different:
+        most = counted(sizes[index_of(users)].sum(), "review")
         notes.append(
-            f"Restricted to what all runs scored: {int(reviews.sum()):,} of "
-            f"{counted(most, 'review')}, {len(both):,} of {counted(len(users), 'user')}"
+            f"Restricted to what all runs scored: {int(reviews.sum()):,} of {most}, "
+            f"{len(both):,} of {counted(len(users), 'user')}"
         )
     if unsaved and by_all:
         notes.append(
             f"{listed(unsaved)} kept no predictions: users for whom runs scored different reviews "
             "are left out, although they may have reviews in common"
         )
-    return Paired(every, both, reviews, (*notes, *_caveats(every)))
+    return Paired(tuple(runs), both, reviews, (*notes, *_caveats(runs)))
 
 
 def shared_users(runs: Sequence[Entry], users: Iterable[User] | None = None) -> list[User]:
@@ -96,38 +97,29 @@ def shared_users(runs: Sequence[Entry], users: Iterable[User] | None = None) -> 
     return [*compress(index, alike)]
 
 
-def _differences(
-    runs: Sequence[Entry], every: Sequence[Entry], users: Sequence[User]
-) -> Iterator[str]:
+def _differences(runs: Sequence[Entry], users: Sequence[User]) -> Iterator[str]:
     """Describe how each run differs from the first, or from the first with digests."""
     first = min(runs, key=lambda run: not run.has_digests)
-    for run in every:
-        lost = [user for user in users if user in run.incomplete]
-        there = [user for user in users if user in run.scores.index]
-        absent = [user for user in users if user not in {*lost, *there}]
-        alike = {*shared_users([first, run], users)}
-        other = [user for user in there if user in first.scores.index and user not in alike]
-        if lost:
-            yield f"{run.name} has no scores of {_users(lost)}: a fit failed or was skipped"
+    for run in runs:
+        alike, there = {*shared_users([first, run], users)}, run.scores.index
+        absent = [user for user in users if user not in there]
+        other = [u for u in users if u in there and u in first.scores.index and u not in alike]
         if absent:
-            yield f"{run.name} did not score {_users(absent)}"
+            why = ": a fit failed or was skipped" * any(u in run.incomplete for u in absent)
+            yield f"{run.name} has no scores of {_users(absent)}{why}"
         if other:
-            sizes = [each.scores[SIZE][other[0]] for each in (run, first)]
+            ours, theirs = (each.scores[SIZE][other[0]] for each in (run, first))
+            by = ", by digest" * bool(ours == theirs)
             yield (
                 f"{run.name} scored other reviews than {first.name} of {_users(other)}: "
-                f"{sizes[0]:,} and {sizes[1]:,} of user {other[0]}"
-                f"{', by digest' if sizes[0] == sizes[1] else ''}"
+                f"{ours:,} and {theirs:,} of user {other[0]}{by}"
             )
 
 
 def _restricted(
     runs: Sequence[Entry], users: Sequence[User]
 ) -> tuple[tuple[Entry, ...], set[User]]:
-    """Score users on the reviews that all runs scored; return the runs anew, and which users.
-
-    Users without reviews in common are none of these. Metrics that cannot be computed from saved
-    predictions are NaN.
-    """
+    """Score users on the reviews that all runs scored; return the runs, and users that have any."""
     panel, restricted = default_panel(), set[User]()
     anew = tuple(replace(run, scores=run.scores.copy()) for run in runs)
     for user, common in zip(users, same_reviews(runs, users), strict=True):
@@ -144,11 +136,7 @@ def _restricted(
 
 
 def same_reviews(runs: Sequence[Entry], users: Iterable[User]) -> Iterator[dict[int, Predictions]]:
-    """Go through users: predictions of the reviews in common, by the number of the run.
-
-    Runs without saved predictions are left out. Predictions of other reviews than the scores of
-    their run are refused.
-    """
+    """Go through users: predictions of the reviews in common, by the number of a run with any."""
     # Copies: entries outlive comparisons, and many of them must not keep their files open
     saved = {n: copy(each.run) for n, each in enumerate(runs) if each.run and each.has_predictions}
     scores = {n: run.by_user for n, run in saved.items()}

@@ -5,8 +5,7 @@ They are SVG for a page: texts stay texts, and colours are the page's own, in li
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from io import StringIO
 from typing import Any
@@ -20,10 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from srs_eval.comparison.answer import table, verdict, words
-from srs_eval.comparison.entry import Entry
 from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.words import shortened
-from srs_eval.data.reviews import User
 from srs_eval.metrics.bootstrap import FineCounts, fine_counts
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.tally import Tally
@@ -55,12 +52,8 @@ _RETENTION, _POINTS, _WIDEST, _FEWEST, _TAIL = 0.9, 401, 0.15, 20, 0.02
 
 def differences(standings: Standings) -> Markup:
     """Draw the difference of each run to its leader, with its interval."""
-    frame = standings.rows[:MOST]
-    return svg(
-        partial(_forest, standings, frame),
-        0.6 + 0.3 * len(frame),
-        "Difference of each model to the leader",
-    )
+    frame, title = standings.rows[:MOST], "Difference of each model to the leader"
+    return svg(partial(_forest, standings, frame), 0.6 + 0.3 * len(frame), title)
 
 
 def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
@@ -79,10 +72,11 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
         axes.plot([lo, hi], [-place, -place], color=colours[place], lw=2, zorder=2)
         marker = "o" if abs(middle) < limit else ">" if middle > 0 else "<"
         axes.plot(middle, -place, marker, color=colours[place], ms=5.5, zorder=3)
-    right, shown = axes.twinx(), table(standings, most=_LONGEST_NAME)
+    right, shown = axes.twinx(), table(standings)
     columns = dict(zip(shown.headers, zip(*shown.rows[:MOST], strict=True), strict=True))
     means = zip(columns["to best"], columns[words(standings.metric)], strict=True)
-    names, scores = columns["model"], [gap or mean for gap, mean in means]
+    names = [shortened(name, _LONGEST_NAME) for name in columns["model"]]
+    scores = [gap or mean for gap, mean in means]
     for side, labels in ((axes, names), (right, scores)):
         side.set(ylim=(0.6 - len(frame), 0.6), yticks=-np.arange(len(frame)), yticklabels=labels)
         side.spines[["left", "right", "top"]].set_visible(False)
@@ -100,29 +94,23 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
 def calibration(standings: Standings) -> Markup | None:
     """Draw observed against predicted recall, of the leader and of the baseline or the next run."""
     leader = next(iter(standings.leaders.values()), None)
-    if leader is None:
+    if leader is None or leader.run is None or not leader.has_predictions:
         return None
-    rows = standings.rows
-    runs = {run.name: run for run in standings.runs}
-    names = [standings.runs[standings.baseline].name, *rows.run[rows.leader == leader.name]]
-    others = [runs[name] for name in names if name in runs and name != leader.name]
-    tallies = {run.name: _tally(run, standings.users) for run in (*others[:1], leader)}
-    known = {name: each for name, each in tallies.items() if each is not None}
-    if leader.name not in known:
-        return None
-    return svg(partial(curves, known, leader.name), 2.75, f"Calibration of {' and '.join(known)}")
-
-
-def _tally(entry: Entry, users: Sequence[User]) -> Tally | None:
-    """Count predictions and outcomes of the users that are compared."""
-    if entry.run is None or not entry.has_predictions:
-        return None
-    counts = FineCounts(())
-    for user in users:
-        if (predictions := entry.run.predictions(user, curves=False)) is not None:
-            part = Tally.of(predictions)
-            counts.add(*fine_counts(part, ()))
-    return counts.tally()
+    rows, runs = standings.rows, dict(zip(standings.names, standings.runs, strict=True))
+    names = [standings.names[standings.baseline], *rows.run[rows.leader == leader.name]]
+    other = next((runs[name] for name in names if name != leader.name), leader)
+    tallies = {}
+    for name, run in {other.name: other.run, leader.name: leader.run}.items():
+        counts = FineCounts(())
+        if run is None or not run.has_predictions:
+            continue
+        for user in standings.users:
+            if (predictions := run.predictions(user, curves=False)) is not None:
+                counts.add(*fine_counts(Tally.of(predictions), ()))
+        tallies[name] = counts.tally()
+    return svg(
+        partial(curves, tallies, leader.name), 2.75, f"Calibration of {' and '.join(tallies)}"
+    )
 
 
 def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
@@ -156,32 +144,18 @@ def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
 
 def name_drawn(axes: Axes, **options: Any) -> None:
     """Write the names of what is drawn above the axes."""
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=3,
-        frameon=False,
-        borderpad=0.2,
-        borderaxespad=0,
-        **options,
-    )
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3}
+    axes.legend(**place, frameon=False, borderpad=0.2, borderaxespad=0, **options)
 
 
 def svg(draw: Callable[[Axes], None], height: float, title: str) -> Markup:
     """Draw axes, and return the picture in the colours of the page."""
+    text, nothing = StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with matplotlib.rc_context(_STYLE):
         figure = Figure((_WIDTH, height), layout="constrained")
         draw(figure.subplots())
-        text = StringIO()
-        figure.savefig(
-            text, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
-        )
-    drawn = text.getvalue()
-    drawn = drawn[drawn.index("<svg") :]
-    drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
+        figure.savefig(text, format="svg", transparent=True, metadata=nothing)
+    drawn = text.getvalue().partition("<svg")[2]
     for colour, variable in _VARIABLES.items():
         drawn = drawn.replace(colour, f"var(--{variable})")
-    drawn = drawn.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans'")
-    for size in ("width", "height"):
-        drawn = re.sub(rf'(<svg [^>]*?) {size}="[^"]*"', r"\1", drawn, count=1)
-    return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))
+    return Markup(f'<svg role="img" aria-label="{escape(title)}"{drawn}')

@@ -185,14 +185,12 @@ def _tables(standings: Standings) -> Iterator[Part]:
 
 def _every_pair(standings: Standings) -> Iterator[Table]:
     """Tabulate the difference of every pair, and for what share of users each is better."""
-    pairs = standings.pairs[standings.pairs.weighting == "users"]
-    turned = pairs.rename(columns={"run": "other", "other": "run"})
-    both = pd.concat([pairs, turned.assign(difference=-turned.difference)])
-    gaps = both.pivot(index="run", columns="other", values="difference")
-    tables = {"Row less column": gaps.map(lambda gap: number(gap, "+"))}
+    names, order = standings.names, standings.rows.run.tolist()
+    gaps = standings.boards["users"].gaps.items()
+    texts = {(names[a], names[b]): number(gap.mean, "+") for (a, b), gap in gaps}
+    tables = {"Row less column": pd.Series(texts).unstack()}
     if len(standings.users) > 1:
         tables[_SHARES] = standings.superiority.map(percent)
-    order = standings.rows.run.tolist()
     for title, square in tables.items():
         cells = square.loc[order, order].mask(np.eye(len(order), dtype=bool), "")
         yield Table.of(cells.reset_index(names=""), title=title)

@@ -43,10 +43,7 @@ _SIGN: Mapping[Better, float] = {"lower": 1.0, "higher": -1.0, "zero": 1.0}
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Runs compared by one metric; numbers are computed when they are first used.
-
-    Only single users, `strata` and runs that are restricted to common reviews need predictions.
-    """
+    """Runs compared by one metric; numbers are computed when they are first used."""
 
     paired: Paired  # The runs, and the users they are compared on
     metric: str
@@ -140,10 +137,7 @@ class Standings:
 
     @cached_property
     def superiority(self) -> pd.DataFrame:
-        """Share of users for whom the run of the row is better than that of the column.
-
-        Ties count half.
-        """
+        """Share of users for whom the row's run is better than the column's; ties count half."""
         users = len(self.scores) or math.nan
         gains = (_SIGN[self.better] * (self.scores - own[:, None]) for own in self.scores.T)
         shares = [(1 + np.sign(gain).sum(axis=0) / users) / 2 for gain in gains]
@@ -157,11 +151,10 @@ class Standings:
         return max(own, default="") or least * (scored < FEWEST_REVIEWS)
 
     @cached_property
-    def bias(self) -> str | None:
-        """The metric of bias at the default retention, if all runs have it."""
+    def bias(self) -> tuple[str, float] | None:
+        """The metric of bias at the default retention, and that, if all runs have it."""
         shared = [n for n in self.runs[0].metrics if all(n in run.scores for run in self.runs)]
-        metric = bias_at_retention(shared)
-        return metric and metric[0]
+        return bias_at_retention(shared)
 
     @cached_property
     def strata(self) -> Strata | None:
@@ -205,10 +198,7 @@ class Standings:
 
     @cached_property
     def _beside(self) -> pd.DataFrame:
-        """Means of other metrics over the users with a score of every run that has it, and bias.
-
-        The bias of each run is over the users for whom it has predictions there.
-        """
+        """Means of other metrics over users with a score of every run that has it, and bias."""
         columns = {}
         for name in BESIDE:
             scores = self.paired.scores(name)
@@ -216,8 +206,9 @@ class Standings:
             if name != self.metric and len(whole):
                 columns[name] = whole.mean(axis=0)
         beside = pd.DataFrame(columns, range(len(self.runs)))
-        if (bias := self.bias) is None:
+        if self.bias is None:
             return beside
+        bias, _ = self.bias
         means = [mean_of(run, bias, self.paired.users) for run in self.runs]
         of_bias = [(mean.mean_users, mean.lo, mean.hi, mean.n_users) for mean in means]
         keys = [bias, f"{bias}_lo", f"{bias}_hi", f"{bias}_users"]
@@ -272,10 +263,7 @@ class Standings:
 
 
 def mean_of(entry: Entry, metric: str, users: Sequence[User]) -> MetricSummary:
-    """Return the mean over the users that a metric is defined for, with its interval.
-
-    The interval of a single user is that of the run, if the run scored nothing else.
-    """
+    """Return the mean of a metric; of a single user with the interval of a run of nothing else."""
     column = entry.values(metric, users)
     mean = summarise([metric], column[:, None], np.ones(len(users), np.int64), {})[metric]
     known = entry.facts.metrics.get(metric)

@@ -73,10 +73,9 @@ class Strata:
 
 
 def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
-    """Compute differences by stratum from the predictions of all runs, user by user.
+    """Compute differences by stratum from the predictions of all runs, of 10,000 users at most.
 
-    Of more than 10,000 users, 10,000 are read: those with the smallest digests of their names. None
-    if the baseline, or every other run, has no saved predictions.
+    None if the baseline, or every other run, has no saved predictions.
     """
     saved = [run.has_predictions for run in paired.runs]
     if not saved[baseline] or sum(saved) < 2:
@@ -128,10 +127,9 @@ def losses(predictions: Predictions, metric: str) -> FloatArray:
 def _sums(
     predictions: Mapping[int, Predictions], baseline: int, metric: str, *, by_card: bool
 ) -> list[FloatArray]:
-    """Sum the reviews of one user by stratum of each fact.
+    """Sum numbers, weights and weighted differences of the reviews of a user by stratum.
 
-    Return [clusters, strata, 2 + runs]: numbers of reviews, weights, and weighted differences.
-    Clusters are the user or, if it is the only one, its cards.
+    Of each fact, [clusters, strata, 2 + runs]; clusters are the user, or cards of the only one.
     """
     reviews = predictions[baseline]
     before, size = losses(reviews, metric), len(reviews)

@@ -78,10 +78,9 @@ def compare(options: Compare) -> None:
         raise ConfigError(*notes, "there are no runs to compare")
     alike = (is_another_model(run.facts.algo, each.name) for run in runs for each in others)
     standings = compared(
-        runs,
+        [*runs, *others],
         metric=options.metric,
         baseline=options.baseline,
-        yardsticks=others,
         intersect=options.intersect,
         notes=[*notes, *filter(None, dict.fromkeys(alike))],
     )

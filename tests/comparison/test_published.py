@@ -61,8 +61,8 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     sizes = run.scores.reviews.to_dict()
     theirs = write_lines(tmp_path / "Theirs.jsonl", {**sizes, 99: 5}, [0.5] * 13)
     yardstick = read_published(theirs)
-    paired = pair([run], yardstick)
-    assert (paired.users, pair([], yardstick).users) == (tuple(sizes), (*sizes, 99))
+    paired = pair([run, *yardstick])
+    assert (paired.users, pair(yardstick).users) == (tuple(sizes), (*sizes, 99))
     assert paired.notes[0].startswith("Published: Theirs.")
 
 
