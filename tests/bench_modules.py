@@ -6,6 +6,7 @@ from torch import nn
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
+from srs_eval.algorithms.half_life import HlrEquations
 from srs_eval.algorithms.schedulers.sm2 import Sm2TrainableEquations
 
 
@@ -88,30 +89,21 @@ class Fsrs6(Base):
         return found
 
 
-class Hlr(nn.Module):
-    """Half-life regression with a fit of its own, and without anything else."""
+class Hlr(Base):
+    """Half-life regression with a fit of its own."""
 
-    def __init__(self, config):
-        super().__init__()
-        self.w = nn.Parameter(torch.tensor([2.5819, -0.8674, 2.7245]))
-
-    def batch_process(self, sequences, delta_ts, seq_lens, real_batch_size):
-        passes, failures = ((sequences[..., 1] > 1).sum(0), (sequences[..., 1] == 1).sum(0))
-        exponent = self.w[0] * passes**0.5 + self.w[1] * failures**0.5 + self.w[2]
-        return {"retentions": 0.5 ** (delta_ts / 2**exponent)}
+    equations = HlrEquations()
 
     def fit(self, train_df):
-        passed = [x[:, 1] > 1 for x in train_df["tensor"]]
-        x = torch.tensor([[float(each.sum()), float((~each).sum())] for each in passed])
-        t = torch.tensor(train_df["delta_t"].to_numpy())
-        y = torch.tensor(train_df["y"].to_numpy(float))
+        lengths = torch.tensor([len(each) for each in train_df["tensor"]])
+        sequences = nn.utils.rnn.pad_sequence(list(train_df["tensor"])).double()
+        t, y = (torch.tensor(train_df[name].to_numpy(float)) for name in ("delta_t", "y"))
         solver = torch.optim.LBFGS([self.w], max_iter=200, line_search_fn="strong_wolfe")
 
         def closure():
             solver.zero_grad()
-            exponent = (self.w[:2] * x**0.5).sum(1) + self.w[2]
-            p = (0.5 ** (t / 2**exponent)).clamp(1e-9, 1 - 1e-9)
-            loss = nn.functional.binary_cross_entropy(p, y)
+            p = self.batch_process(sequences, t, lengths, len(t))["retentions"]
+            loss = nn.functional.binary_cross_entropy(p.double().clamp(1e-9, 1 - 1e-9), y)
             loss.backward()
             return loss
 

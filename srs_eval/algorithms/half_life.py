@@ -240,12 +240,13 @@ def beliefs_before(reviews: Reviews, rows: IntArray) -> FloatArray:
     previous, is_first = cards.previous(), cards.nth == 0
     last = np.zeros(len(cards.begins), np.int64)
     np.maximum.at(last, cards.number[rows], cards.nth[rows])
-    needed = np.flatnonzero(cards.nth <= last[cards.number])
-    by_nth = needed[np.argsort(cards.nth[needed], kind="stable")]
+    # Cards with many reviews first: the order is that of the recorded runs, for equal last bits.
+    order = np.lexsort((cards.number, -last[cards.number], cards.nth))
+    by_nth = order[cards.nth[order] <= last[cards.number[order]]]
     before = np.full((3, len(reviews)), np.nan)
     before[:, is_first] = np.array(_START)[:, None]
     # All second reviews of cards, then all third ones, and so on.
-    for here in np.split(by_nth, np.cumsum(np.bincount(cards.nth[needed])))[1:]:
+    for here in np.split(by_nth, np.cumsum(np.bincount(cards.nth[by_nth])))[1:]:
         row = previous[here]
         before[:, here] = updated(before[:, row], reviews.elapsed[row], reviews.recalled[row])
     before[:, is_first] = np.nan

@@ -8,7 +8,6 @@ from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined.per_group import PerGroup
-from srs_eval.algorithms.half_life import Hlr
 from srs_eval.data.reviews import GROUPS
 
 ROWS = FOLD.train
@@ -38,15 +37,12 @@ def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_without_groups_of_enough_reviews_there_is_one_fit_and_it_says_so(group):
-    whole = fitted(Hlr(), REVIEWS, ROWS)
-    columns = {
-        "the log has no ": None,
-        "0 of ": np.arange(len(REVIEWS)),
-    }
-    for note, column in columns.items():
-        log = replace(REVIEWS, **{group: column})
-        model = fitted(PerGroup(Hlr(), group, fewest=50), log, ROWS)
-        assert (model.models, model.learned.fallback) == ({}, True)
-        assert model.learned.note.startswith(note)
-        np.testing.assert_array_equal(model.predict(log, ROWS), whole.predict(log, ROWS))
+@pytest.mark.parametrize(
+    ("column", "note"), [(None, "the log has no "), (np.arange(len(REVIEWS)), "0 of ")]
+)
+def test_without_groups_of_enough_reviews_there_is_one_fit_and_it_says_so(group, column, note):
+    log, whole = replace(REVIEWS, **{group: column}), fitted(Average())
+    model = fitted(PerGroup(Average(), group, fewest=50), log)
+    assert (model.models, model.learned.fallback) == ({}, True)
+    assert model.learned.note.startswith(note)
+    np.testing.assert_array_equal(model.predict(log, ROWS), whole.predict(log, ROWS))
