@@ -90,12 +90,10 @@ def invented_log(
     easy=0.1,
     first_days=30,
 ):
-    """Invent a log in time order.
+    """Invent a log in time order, of cards that are first seen within `first_days`.
 
-    Cards are first seen within `first_days`. Each further interval is 0 with probability
-    `same_day`, else one of `intervals`; cards have up to `reviews_per_card` reviews. The
-    public protocol scores nothing of a log with much fewer cards: all its first intervals
-    are rare.
+    Each further interval is 0 with probability `same_day`, else one of `intervals`. The public
+    protocol scores nothing of a log with much fewer cards: all its first intervals are rare.
     """
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, reviews_per_card + 1, cards)
@@ -109,13 +107,9 @@ def invented_log(
     is_pass, passes = rng.random(len(card)) < recall, [0.1, 0.9 - easy, easy]
     rating = np.where(is_pass, rng.choice([2, 3, 4], len(card), p=passes), 1)
     in_time = np.argsort(day, kind="stable")
-    return reviews_from_columns(
-        user=user,
-        source="invented",
-        card=100 + card[in_time],
-        rating=rating[in_time],
-        day=day[in_time],
-    )
+    columns = {"card": 100 + card, "rating": rating, "day": day}
+    columns = {name: column[in_time] for name, column in columns.items()}
+    return reviews_from_columns(user=user, source="invented", **columns)
 
 
 def of_presets(logs):

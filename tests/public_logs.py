@@ -51,13 +51,5 @@ def as_benchmark(table):
 def josh_reviews():
     """Return the reviews whose public numbers are in `golden/training_josh.json`."""
     table = as_benchmark(pd.read_parquet(LOGS / "py-fsrs-josh/reviews.parquet"))
-    return reviews_from_columns(
-        user="josh",
-        source="josh",
-        card=table["card_id"],
-        rating=table["rating"],
-        day=table["day_offset"],
-        elapsed_days=table["elapsed_days"],
-        elapsed_seconds=table["elapsed_seconds"],
-        duration_ms=table["duration"],
-    )
+    names = {"card_id": "card", "day_offset": "day", "duration": "duration_ms"}
+    return reviews_from_columns(user="josh", source="josh", **table.rename(columns=names))

@@ -32,13 +32,7 @@ class CardRows:
     nth: IntArray
 
     def earlier(self, event: BoolArray) -> IntArray:
-        """Count, for each row, the events at earlier rows of the same card.
-
-        >>> import numpy as np
-        >>> rows = rows_by_card(np.array([7, 7, 9, 7]))
-        >>> rows.earlier(np.array([True, False, True, True])).tolist()
-        [0, 1, 0, 1]
-        """
+        """Count, for each row, the events at earlier rows of the same card."""
         happened = event[self.order]
         counts = np.cumsum(happened, dtype=np.int64)
         counts -= happened

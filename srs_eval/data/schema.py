@@ -25,7 +25,7 @@ from srs_eval.data.cells import (
 )
 from srs_eval.data.options import Columns, TableOptions
 from srs_eval.data.reviews import COLUMNS, GROUPS, BoolArray, IntArray, Reviews, User
-from srs_eval.data.times import Times, day_numbers, read_times
+from srs_eval.data.times import PROBLEMS, UNREADABLE, Times, day_numbers, read_times
 from srs_eval.errors import ReviewLogError, Violation
 
 _CENTURY_DAYS = 36_525
@@ -221,8 +221,8 @@ def read_log(
     if "time" in log.columns:
         microseconds = log.columns["time"].to_numpy(np.int64)
         if "recorded_at" in log.columns:
-            stored = _times_of(log.columns["recorded_at"], options)
-            later = (stored.problem > 0) | (stored.microseconds > microseconds)
+            stored, problem, _ = _times_of(log.columns["recorded_at"], options)
+            later = (problem > 0) | (stored > microseconds)
             later &= np.isfinite(p).any(axis=0)
             expected = "a time before the answer: a prediction stored later may know it"
             log.refuse("recorded_at", later, expected, "order", _CHECK_ZONE)
@@ -303,20 +303,20 @@ def _rate(log: Draft, options: TableOptions) -> None:
 def _put_in_time_order(log: Draft, options: TableOptions) -> None:
     """Read the times, leave out and count or refuse impossible ones, and sort the rows."""
     column, user = log.columns["time"], log.columns.get("user")
-    times = _times_of(column, options)
-    microseconds, problem = times.microseconds, times.problem
+    microseconds, problem, expected = _times_of(column, options)
     if user is not None and problem.any():
         # What is impossible among all times may be possible in its user's log.
         concerned = user[user.isin(user[problem > 0])]
         for rows in concerned.groupby(concerned).groups.values():
-            alone = _times_of(column[rows], options)
-            microseconds[rows], problem[rows] = alone.microseconds, alone.problem
+            microseconds[rows], problem[rows], _ = _times_of(column[rows], options)
     possible = np.flatnonzero(problem == 0)
-    for rows, what, kind in times.problems():
-        if len(possible) and options.invalid_times == "drop":
-            log.left_out[what] = int(rows.sum())
+    for number, what in PROBLEMS.items():
+        bad = problem == number
+        if bad.any() and len(possible) and options.invalid_times == "drop":
+            log.left_out[what] = int(bad.sum())
         else:
-            log.refuse("time", rows, times.expected, kind, _DROP_TIMES * (len(possible) > 0))
+            kind = "wrong_type" if number == UNREADABLE else "out_of_range"
+            log.refuse("time", bad, expected, kind, _DROP_TIMES * (len(possible) > 0))
     log.columns["time"] = pd.Series(microseconds)
     log.take(possible[np.argsort(microseconds[possible], kind="stable")])
 

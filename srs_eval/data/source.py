@@ -17,12 +17,11 @@ from srs_eval.data.cells import A_NAME, column_of, read_names, violations
 from srs_eval.data.files import SPLIT, check_columns
 from srs_eval.data.options import Columns, TableOptions, select
 from srs_eval.data.reviews import IntArray, Reviews, User
-from srs_eval.data.schema import NEEDED, draft_of, read_log
+from srs_eval.data.schema import NEEDED, Fault, draft_of, read_log
 from srs_eval.errors import ReviewLogError, Violation
 
 _LONGEST_NAME = 200
 _LIST = Path("rows.csv")
-_HEADER = ["user", "row", "column", "value", "problem"]
 
 Rows = tuple[str, pd.DataFrame]
 
@@ -75,10 +74,7 @@ class TableSource(ABC):
         return self.options.remarks(logs.names, has_times=not logs.columns.day)
 
     def read(self, user: User) -> Reviews:
-        """Read one user's log.
-
-        Raise `ReviewLogError` if there is no such user, or the log cannot be used.
-        """
+        """Read one user's log; raise `ReviewLogError` if it cannot be used, or is not there."""
         with _in_memory(self.location):
             logs = _found(self)
             (user,) = select([user], logs.by_text, logs.source)
@@ -122,11 +118,7 @@ def _found(source: TableSource) -> Logs:
 
 
 def by_user(table: pd.DataFrame, source: str, columns: Columns, *, only_user: str) -> Logs:
-    """Find the rows of each user of a table, in order of appearance.
-
-    Without a column of users the table is the log of `only_user`. Raise `ReviewLogError`, which
-    names `source`, if it lacks a column, or a row has no user that can be named.
-    """
+    """Find the rows of each user, in order of appearance; without a column, of `only_user`."""
     check_columns(source, [*table.columns], columns)
     if columns.user is None:
         return Logs(source, [only_user], columns, lambda _: (source, table))
@@ -137,11 +129,7 @@ def by_user(table: pd.DataFrame, source: str, columns: Columns, *, only_user: st
 
 
 def users_of(column: pd.Series, source: str, rows: NDArray[np.intp]) -> tuple[IntArray, list[User]]:
-    """Read a column of users, which are in the rows [n] of a source.
-
-    Return the number of the user of each row, and the users, as numbers where they are some. Raise
-    `ReviewLogError` if a row has no user that can be named.
-    """
+    """Return the number of each row's user, and the users, as numbers where they are some."""
     column = column_of(column)
     names, bad = read_names(column)
     codes, distinct = pd.factorize(names)
@@ -159,39 +147,27 @@ def users_of(column: pd.Series, source: str, rows: NDArray[np.intp]) -> tuple[In
 
 
 def _refuse_bad_rows(logs: Logs, users: Sequence[User], options: TableOptions) -> None:
-    """Raise one error if rows of several of these users cannot be read, and list the rows.
-
-    The error of a single user says as much when that is read.
-    """
+    """Raise one error if rows of several of these users cannot be read, and list the rows."""
     if logs.table is None:
         return
     table, user = logs.table
     rows = np.flatnonzero(pd.Index(logs.names).isin(users)[user])
     nouns = {noun: name for noun, name in logs.columns.used.items() if noun in NEEDED}
     log = draft_of(logs.source, table.iloc[rows].set_axis(rows), nouns, options, user[rows])
-    faulty = [np.unique(user[fault.rows]) for fault in log.faults]
-    if not faulty or len(np.unique(np.concatenate(faulty))) < 2:
-        return
-    listed = [
-        pd.DataFrame(
-            {
-                "user": [logs.names[code] for code in user[rows]],
-                "row": rows + 1,
-                "column": violation.column,
-                "value": table[violation.column].iloc[rows].to_numpy(),
-                "problem": f"{violation.kind}: {violation.partition('; ')[2]}",
-            }
-        )
-        for violation, rows, _ in log.faults
-    ]
-    for nth, (fault, codes) in enumerate(zip(log.faults, faulty, strict=True)):
-        counts = f"{len(fault.rows):,} of {len(table):,} rows, of {len(codes):,}"
-        each = fault.violation
-        said = f"{counts} of {len(logs.names):,} users: {each}"
-        violation = Violation(said, each.kind, each.column, each.rows)
-        log.faults[nth] = fault._replace(violation=violation)
+    if len({code for fault in log.faults for code in np.unique(user[fault.rows])}) < 2:
+        return  # The error of a single user says as much when that is read.
+    parts = []
+    for nth, (each, rows, hint) in enumerate(log.faults):
+        names = [logs.names[code] for code in user[rows]]
+        of_users = f"{len({*names}):,} of {len(logs.names):,} users"
+        said = f"{len(rows):,} of {len(table):,} rows, of {of_users}: {each}"
+        log.faults[nth] = Fault(Violation(said, each.kind, each.column, each.rows), rows, hint)
+        part = {"user": names, "row": rows + 1, "column": each.column}
+        part["value"] = table[each.column].iloc[rows].to_numpy()
+        parts.append(pd.DataFrame({**part, "problem": f"{each.kind}: {each.partition('; ')[2]}"}))
+    listed = pd.concat(parts).sort_values("row")
     with suppress(OSError):  # another file of this name stays
-        if not _LIST.exists() or _LIST.read_text("utf-8").startswith(",".join(_HEADER)):
-            pd.concat(listed).sort_values("row").to_csv(_LIST, columns=_HEADER, index=False)
+        if not _LIST.exists() or _LIST.read_text("utf-8").startswith(",".join(listed)):
+            listed.to_csv(_LIST, index=False)
             log.check(f"Each row: {_LIST}.")
     log.check()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from srs_eval.data.cells import numbers, texts
 from srs_eval.data.options import TimeUnit
-from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
+from srs_eval.data.reviews import FloatArray, IntArray
 
 # Ticks in a second
 _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -26,29 +25,21 @@ _AMBIGUOUS = (
     "seconds, milliseconds or microseconds since 1970, from 1980 to now (if it is one of them, set "
     "data.time_unit=s, ms or us; if it is a day number, give the column as data.columns.day)"
 )
-# What is wrong with a time, and the kind of the violation; problems are numbered from 1
-_PROBLEMS = (
-    ("time that cannot be read", "wrong_type"),
-    ("time before 1980", "out_of_range"),
-    ("time in the future", "out_of_range"),
-    ("time that its zone does not have", "out_of_range"),
-)
-UNREADABLE, EARLY, LATE, SKIPPED = range(1, 1 + len(_PROBLEMS))
+UNREADABLE, EARLY, LATE, SKIPPED = range(1, 5)
+PROBLEMS = {
+    UNREADABLE: "time that cannot be read",
+    EARLY: "time before 1980",
+    LATE: "time in the future",
+    SKIPPED: "time that its zone does not have",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(NamedTuple):
     """Times of review, and which values are none."""
 
     microseconds: IntArray  # [n]: since 1970 in UTC; 0 where the value is no time of a review
-    problem: IntArray  # [n]: number of what is wrong with it, 0 if nothing is
+    problem: IntArray  # [n]: which of `PROBLEMS` it has, 0 if none
     expected: str
-
-    def problems(self) -> Iterator[tuple[BoolArray, str, str]]:
-        """Return rows, what they are instead, and the kind, for each problem that there is."""
-        for number, (what, kind) in enumerate(_PROBLEMS, start=1):
-            if (rows := self.problem == number).any():
-                yield rows, what, kind
 
 
 def read_times(values: pd.Series, *, unit: TimeUnit, time_zone: str) -> Times:

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import refusal
 
 from srs_eval.data import files
 from srs_eval.data.files import check_columns, existing, read_table
@@ -78,15 +80,10 @@ def test_what_is_no_table_or_has_not_its_columns_is_refused(tmp_path, golden_tex
     calls += [(existing, tmp_path / name) for name in ("gzipp.csv", "nowhere/else.csv")]
     days = Columns(day="day", rating="grade")
     calls.append((lambda path: check_columns(path, ["card_id", "grade"], days), "log.csv"))
-    said = []
-    for call, path in calls:
-        with pytest.raises(ReviewLogError) as caught:
-            call(path)
-        said.append(str(caught.value).replace(str(tmp_path), "…"))
-    assert [each.column for each in caught.value.violations] == ["card", "day"]
+    said = [refusal(partial(call, path), ReviewLogError) for call, path in calls]
     # The reasons of pandas and Arrow are in their own words.
-    theirs = r"(well-formed CSV file|readable parquet file|cannot be read): .*"
-    golden_text("data_files", re.sub(theirs, r"\1: …", "\n\n".join(said)) + "\n")
+    theirs = r"(well-formed CSV file|readable parquet file): .*"
+    golden_text("data_files", re.sub(theirs, r"\1: …", "\n".join(said)))
 
 
 @pytest.mark.parametrize("user", [None, "who"])
@@ -140,12 +137,9 @@ def with_column(name, values):
 
 EQUAL = {
     "shuffled index": LOG.set_axis([9, 9, 3, 0, -1, 2]),
-    "named index": LOG.set_index(pd.Index([*"abcdef"], name="card id")),
     "several levels of index": LOG.set_index(["user", "card"], drop=False),
-    "further columns": LOG.assign(**{"a": 1, "b": [[1]] * 6}),
-    "integers as columns": LOG.assign(**{"x": 0}).rename(columns={"x": 7}),
-    "categories": LOG.astype({"user": "category", "card": "category", "rating": "category"}),
-    "categories of times": LOG.astype({"time": "category"}),
+    "further columns": LOG.assign(**{"a": 1, "b": [[1]] * 6, "x": 0}).rename(columns={"x": 7}),
+    "categories": LOG.astype(dict.fromkeys(LOG, "category")),
     "nullable integers": LOG.astype({"card": "Int64", "rating": "UInt8"}),
     "floats": LOG.astype({"card": float, "rating": "float32"}),
     "cards as text": LOG.astype({"card": "str"}),
@@ -155,18 +149,12 @@ EQUAL = {
     "nanoseconds": with_column("time", LOG["time"].dt.as_unit("ns")),
     "seconds since 1970": with_column("time", LOG["time"].dt.as_unit("s").astype("int64")),
     "text": with_column("time", LOG["time"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")),
-    "Python's times": with_column(
-        "time", pd.Series([*LOG["time"].dt.to_pydatetime()], dtype=object)
-    ),
     "backed by Arrow": LOG.convert_dtypes(dtype_backend="pyarrow"),
     "Arrow": ARROW,
     "Arrow dictionaries": ARROW.set_column(0, "user", ARROW["user"].dictionary_encode()),
     "Arrow decimals": ARROW.set_column(1, "card", ARROW["card"].cast(pa.decimal128(20, 0))),
     "polars": pl.from_arrow(ARROW),
     "polars categories": pl.from_arrow(ARROW).with_columns(pl.col("user").cast(pl.Categorical)),
-    "polars in milliseconds": pl.from_arrow(ARROW).with_columns(
-        pl.col("time").cast(pl.Datetime("ms", "UTC"))
-    ),
 }
 
 
@@ -184,13 +172,9 @@ def test_every_form_of_a_log_is_the_same_log_as_in_files(tmp_path, assert_same_l
 
 
 def test_what_is_no_table_or_has_not_its_columns_is_told_at_once():
-    with pytest.raises(ReviewLogError) as error:
+    with pytest.raises(ReviewLogError, match=r"\(rating\)") as error:
         ReviewTable(LOG.set_index("rating"), Columns(card="crad"))
     assert [found.column for found in error.value.violations] == ["crad", "rating"]
-    assert "(rating)" in error.value.hint
-    with pytest.raises(ReviewLogError) as error:
-        ReviewTable(LOG.set_axis(["user", "card", "card", "time"], axis=1), Columns(rating="user"))
-    assert [found.kind for found in error.value.violations] == ["duplicate"]
     tables = (LOG, pl.DataFrame(), pa.table({}), "a", 1)
     assert [is_table(each) for each in tables] == [True, True, True, False, False]
     for wrong in (LOG["card"], pl.Series([1])):

@@ -16,18 +16,12 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 @pytest.fixture(scope="module")
 def frame():
     rng, rows = np.random.default_rng(7), 3000
-    times = pd.date_range("2024-01-01", periods=rows, freq="10min", tz="UTC")
-    ours = np.where(rng.random(rows) < 0.2, np.nan, rng.uniform(0.5, 1, rows))
+    ours, theirs = rng.uniform(0.5, 1, (2, rows))
+    ours[rng.random(rows) < 0.2] = theirs[: rows // 2] = np.nan
     ours[:2] = 0, 1
-    return pd.DataFrame(
-        {
-            "card": np.arange(rows) % 300,
-            "rating": rng.integers(1, 5, rows),
-            "time": times,
-            "ours": ours,
-            "theirs": np.r_[np.full(rows // 2, np.nan), rng.uniform(0.5, 1, rows - rows // 2)],
-        }
-    )
+    table = {"card": np.arange(rows) % 300, "rating": rng.integers(1, 5, rows)}
+    times = pd.date_range("2024-01-01", periods=rows, freq="10min", tz="UTC")
+    return pd.DataFrame({**table, "time": times, "ours": ours, "theirs": theirs})
 
 
 def evaluated(frame, algorithm, protocol, p=("ours", "theirs")):
