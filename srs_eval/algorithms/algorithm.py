@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, TypeGuard, get_args, runtime_checkable
@@ -28,12 +29,7 @@ ALIASES = {"ahead": "previous_review", "imm": "at_review"}
 
 
 def when_of(algorithm: object) -> When:
-    """Return when an algorithm predicts.
-
-    >>> from types import SimpleNamespace
-    >>> when_of(SimpleNamespace(when="day_before"))
-    'day_before'
-    """
+    """Return when an algorithm predicts."""
     when: When | None = getattr(algorithm, "when", None)
     if when not in WHEN:
         raise ValueError(f"when={when!r}: there are {', '.join(WHEN)}")
@@ -122,21 +118,16 @@ class Algorithm(Protocol):
 
 
 def undeclared(algorithm: object) -> list[str]:
-    """Return what an algorithm fails to declare, with the values that are possible.
-
-    >>> undeclared(Algorithm)
-    []
-    """
-    missing = [
-        f"{name} (True or False)"
-        for name in ("same_day", "sees_truth")
-        if not isinstance(getattr(algorithm, name, None), bool)
+    """Return what an algorithm fails to declare, with the values that are possible."""
+    choices: dict[str, tuple[object, ...]] = dict.fromkeys(
+        ("same_day", "sees_truth"), (True, False)
+    )
+    choices["when"] = WHEN
+    return [
+        f"{name} ({', '.join(map(str, values))})"
+        for name, values in choices.items()
+        if getattr(algorithm, name, None) not in values
     ]
-    try:
-        when_of(algorithm)
-    except ValueError:
-        missing.append(f"when ({', '.join(WHEN)})")
-    return missing
 
 
 @runtime_checkable
@@ -163,16 +154,19 @@ class FittingInSteps(Algorithm, Protocol):
     rows after each step is shown beside that on the training rows, and is otherwise not used.
     """
 
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
+        """Take all steps: return the last model of `fit_in_steps`."""
+        return deque(self.fit_in_steps(reviews, rows, rng), maxlen=1).pop()
+
     def fit_in_steps(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
     ) -> Iterator[MemoryModel]:
         """Learn as `fit` does, yielding the model as it stands after each step.
 
-        The last model is exactly what `fit` returns from the same `rng`; there is at least one.
-        Each can predict, and stays as it is while learning goes on; that it is asked changes
-        nothing in what comes after. A step should mean the same whatever the options are: trials
-        are compared after the same number of steps. What `fit` raises is raised here, once it is
-        known.
+        There is at least one; the last is exactly what `fit` returns from the same `rng`. Each can
+        predict, and stays as it is while learning goes on; that it is asked changes nothing in what
+        comes after. A step should mean the same whatever the options are: trials are compared after
+        the same number of steps. What `fit` raises is raised here, once it is known.
         """
 
 

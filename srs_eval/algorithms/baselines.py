@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from srs_eval.algorithms.algorithm import WHEN, Algorithm, When
-from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.algorithms.algorithm import Algorithm, When
+from srs_eval.algorithms.options import NotNegative, Probability
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
-from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.errors import FitError, FitSkipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,7 @@ class Average(Algorithm):
         (recalled + prior) / (reviews + 2 prior). 0 or more.
     """
 
-    prior: float = 0.0
-
-    def __post_init__(self) -> None:
-        require_above_zero("avg", "prior", self.prior, or_zero=True)
+    prior: NotNegative = 0.0
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
         """Average the outcomes of `rows`, and of the prior."""
@@ -77,11 +74,7 @@ class Constant(Algorithm):
         Probability of recall, above 0 and below 1.
     """
 
-    p: float = 0.9
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.p, int | float) and 0 < self.p < 1):
-            raise ConfigError(f"constant: p={self.p} must be a number above 0 and below 1")
+    p: Probability = 0.9
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FlatModel:
         return FlatModel(float(self.p))
@@ -140,9 +133,6 @@ class Recorded:
     sees_truth: ClassVar[bool] = False
     reads_recorded: ClassVar[bool] = True
     parameters: ClassVar[tuple[float, ...]] = ()
-
-    def __post_init__(self) -> None:
-        require_choice("recorded", "made", self.made, WHEN)
 
     @property
     def when(self) -> When:

@@ -12,7 +12,7 @@ import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
 from srs_eval.algorithms.history import no_reviews
-from srs_eval.algorithms.options import NotNegative, Positive, Switch, require_choice
+from srs_eval.algorithms.options import NotNegative, Positive, Switch
 from srs_eval.algorithms.recurrent.model import RecurrentModel, with_binary_ratings
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
@@ -34,7 +34,7 @@ from srs_eval.engine.objective import (
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe, train
-from srs_eval.errors import FitError, FitSkipped
+from srs_eval.errors import ConfigError, FitError, FitSkipped
 
 HALF_LIFE = 0.5
 _ASYMPTOTIC = 10**9  # Reviews at which the prior's width is that of the population
@@ -111,7 +111,8 @@ class Fitted(_Options, Algorithm, ABC):
     tolerance: ClassVar[float] = 1e-5
 
     def __post_init__(self, fit: str) -> None:
-        require_choice(self.name, "fit", fit, self.methods)
+        if fit not in self.methods:
+            raise ConfigError(f"{self.name}: fit={fit} is not one of: {', '.join(self.methods)}")
         self.method = fit
         space = self.problem(no_reviews(whole_days=False)).space
         space.checked(self.parameters, self.name)

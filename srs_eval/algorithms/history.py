@@ -35,17 +35,13 @@ class History:
         """Return a column of the log, card by card."""
         return column[self.cards.order].astype(np.float64)
 
-    def now(self, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Return the time of a review of each card that comes `elapsed` after the one before."""
-        before = self.clock[self.place[rows] - 1]
-        return np.where(self.nth[rows] > 0, before, 0.0) + elapsed
-
     def pairs(self, rows: IntArray, elapsed: FloatArray) -> Iterator[Pairs]:
         """Pair each row with the earlier reviews of its card, some rows at a time.
 
         `elapsed` are days since the card's previous review, which may be other than the log's.
         """
-        earlier, now = self.nth[rows], self.now(rows, elapsed)
+        earlier, place = self.nth[rows], self.place[rows]
+        now = np.where(earlier > 0, self.clock[place - 1], 0.0) + elapsed
         ends = np.cumsum(earlier)
         begin = 0
         while begin < len(rows):
@@ -54,11 +50,8 @@ class History:
             block = slice(begin, end)
             counts = earlier[block]
             starts = ends[block] - counts - before
-            owner = np.repeat(np.arange(end - begin), counts)
-            first = self.place[rows[block]] - counts
-            place = np.arange(len(owner)) + np.repeat(first - starts, counts)
-            age = now[block][owner] - self.clock[place]
-            yield Pairs(block, counts, starts, owner, place, age)
+            own = np.arange(counts.sum()) + np.repeat(place[block] - counts - starts, counts)
+            yield Pairs(block, counts, starts, own, np.repeat(now[block], counts) - self.clock[own])
             begin = end
 
 
@@ -70,7 +63,6 @@ class Pairs:
     # [rows]: How many earlier reviews each has, and where they begin below
     counts: IntArray
     starts: IntArray
-    owner: IntArray  # [pairs]: Whose earlier review it is: 0 for the first of these rows
     place: IntArray  # [pairs]: Where the earlier review stands, card by card
     age: FloatArray  # [pairs]: Days from the earlier review to the predicted one
 
@@ -84,12 +76,19 @@ class Pairs:
 
 
 def history_of(reviews: Reviews) -> History:
-    """Arrange a log card by card."""
+    """Arrange a log card by card.
+
+    The clock of each card is added up by itself, all second reviews of cards first, which a running
+    sum over all cards would not do without rounding errors from one card to the next.
+    """
     cards = rows_by_card(reviews.card)
     place = cards.begins[cards.number] + cards.nth
     clock = reviews.elapsed[cards.order].astype(np.float64)
     clock[cards.begins] = 0.0
-    for at in _nth_places(cards.begins, cards.lengths):
+    longest_first = np.argsort(-cards.lengths, kind="stable")
+    begins, lengths = cards.begins[longest_first], cards.lengths[longest_first]
+    for nth in range(1, cards.lengths.max(initial=0)):
+        at = begins[: np.searchsorted(-lengths, -nth)] + nth
         clock[at] += clock[at - 1]
     return History(reviews, cards, place, clock)
 
@@ -100,19 +99,6 @@ def no_reviews(*, whole_days: bool = True) -> Reviews:
     columns: dict[str, Any] = dict.fromkeys(names, np.empty(0, np.int64))
     columns |= dict.fromkeys(("elapsed", "duration_ms"), np.empty(0))
     return Reviews(user="", whole_days=whole_days, **columns)
-
-
-def _nth_places(begins: IntArray, lengths: IntArray) -> Iterator[IntArray]:
-    """Yield the places of all second reviews of a card, of all third ones, and so on.
-
-    Cards come by falling length, so that those with a review number k are always the first.
-    Each card is added up by itself this way, which a running sum over all cards would not do
-    without rounding errors from one card to the next.
-    """
-    longest_first = np.argsort(-lengths, kind="stable")
-    begins, lengths = begins[longest_first], lengths[longest_first]
-    for nth in range(1, int(lengths[0]) if len(lengths) else 0):
-        yield begins[: np.searchsorted(-lengths, -nth)] + nth
 
 
 class CurveOnly(ABC):

@@ -24,33 +24,25 @@ class Online(Algorithm):
 
     __slots__ = ()
     when: ClassVar[When] = "at_review"
+    skip: int = 0  # Of the first training rows, how many are not watched
 
     @abstractmethod
-    def begin(self) -> FloatArray:
-        """Return the state before the first answer."""
-
-    @abstractmethod
-    def predict_and_learn(self, state: FloatArray, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict `rows`, in time order, changing the state in place with each answer."""
+    def follow(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, tuple[float, ...]]:
+        """Predict `rows`, in time order, learning from each answer; return also what is learned."""
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OnlineModel:
         """Follow the outcomes of `rows` from the first one on."""
-        state = self.begin()
-        self.predict_and_learn(state, reviews, np.sort(rows))
-        return OnlineModel(self, state)
+        rows = np.sort(rows)[self.skip :]
+        return OnlineModel(self, rows, self.follow(reviews, rows)[1])
 
 
 @dataclass(frozen=True, slots=True)
 class OnlineModel:
-    """State after the training reviews, from which predictions go on learning."""
+    """What was watched in training, which predictions go on from."""
 
     algorithm: Online
-    state: FloatArray
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """The state, where it is one number."""
-        return tuple(self.state.tolist()) if len(self.state) == 1 else ()
+    rows: IntArray  # The training rows
+    parameters: tuple[float, ...]
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict each of `rows` in time order, learning from each answer afterwards.
@@ -60,19 +52,19 @@ class OnlineModel:
         """
         in_time = np.argsort(rows, kind="stable")
         p = np.empty(len(rows))
-        state = self.state.copy()
-        p[in_time] = self.algorithm.predict_and_learn(state, reviews, rows[in_time])
+        watched = np.concatenate([self.rows, rows[in_time]])
+        p[in_time] = self.algorithm.follow(reviews, watched)[0][len(self.rows) :]
         return uncertain(p)
 
 
 # Each step needs the one before and none is linear, so no numpy function can take its place.
 @numba.njit(error_model="numpy")
-def _moving(level: FloatArray, rate: float, recalled: FloatArray) -> FloatArray:
+def _moving(level: float, rate: float, recalled: FloatArray) -> tuple[FloatArray, float]:
     p = np.empty(len(recalled))
     for review in range(len(recalled)):
-        p[review] = 1.0 / (1.0 + math.exp(-level[0]))
-        level[0] += rate * (recalled[review] - p[review])
-    return p
+        p[review] = 1.0 / (1.0 + math.exp(-level))
+        level += rate * (recalled[review] - p[review])
+    return p, level
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +88,16 @@ class MovingAverage(Online):
     start: Finite = 1.2
     rate: Positive = 0.3
 
-    def begin(self) -> FloatArray:
-        return np.array([float(self.start)])
-
-    def predict_and_learn(self, state: FloatArray, reviews: Reviews, rows: IntArray) -> FloatArray:
-        return _moving(state, float(self.rate), reviews.recalled[rows].astype(np.float64))
+    def follow(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, tuple[float, ...]]:
+        recalled = reviews.recalled[rows].astype(np.float64)
+        p, level = _moving(float(self.start), float(self.rate), recalled)
+        return p, (level,)
 
 
 # RMSE(bins) groups reviews by elapsed days, number of the review and lapses of the card, with
 # a limit between two groups at each power of these.
 _BASES = (3.62, 1.89, 1.73)
 _POWERS = 32
-_BINS = (_POWERS + 1) ** len(_BASES)
 
 
 def _bins_of(reviews: Reviews, rows: IntArray) -> IntArray:
@@ -131,20 +121,20 @@ def _bins_of(reviews: Reviews, rows: IntArray) -> IntArray:
 
 
 @numba.njit(error_model="numpy")
-def _balanced(state: FloatArray, bins: IntArray, recalled: FloatArray) -> FloatArray:
+def _balanced(bins: IntArray, recalled: FloatArray) -> FloatArray:
     p = np.empty(len(recalled))
-    predicted, passed, total = state[:_BINS], state[_BINS:-2], state[-2:]
+    predicted, passed = np.zeros((2, bins.max() + 1 if len(bins) else 0))
+    total = 0.0
     for review in range(len(recalled)):
         here = bins[review]
-        if total[0] == 0:
+        if review == 0:
             p[review] = 0.5  # published so: a guess that no other prediction makes up for
         else:
-            owed = passed[here] + total[1] / total[0] - predicted[here]
+            owed = passed[here] + total / review - predicted[here]
             p[review] = min(max(owed, 0.0), 1.0)
             predicted[here] += p[review]
         passed[here] += recalled[review]
-        total[0] += 1.0
-        total[1] += recalled[review]
+        total += recalled[review]
     return p
 
 
@@ -168,14 +158,5 @@ class RmseBinsExploit(Online):
 
     skip: Annotated[int, Strict(), Ge(0)] = 0
 
-    def begin(self) -> FloatArray:
-        """Return sums of predictions and recalls by bin, and numbers of reviews and recalls."""
-        return np.zeros(2 * _BINS + 2)
-
-    def predict_and_learn(self, state: FloatArray, reviews: Reviews, rows: IntArray) -> FloatArray:
-        recalled = reviews.recalled[rows].astype(np.float64)
-        return _balanced(state, _bins_of(reviews, rows), recalled)
-
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> OnlineModel:
-        """Follow the outcomes of `rows` but the first ones."""
-        return Online.fit(self, reviews, np.sort(rows)[self.skip :], rng)
+    def follow(self, reviews: Reviews, rows: IntArray) -> tuple[FloatArray, tuple[float, ...]]:
+        return _balanced(_bins_of(reviews, rows), reviews.recalled[rows].astype(np.float64)), ()

@@ -9,8 +9,15 @@ from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Constant
 from srs_eval.algorithms.half_life import Hlr
-from srs_eval.algorithms.sessions.answers import Answers
-from srs_eval.algorithms.sessions.features import CARD, FORMULAS, GROUP_OF, SESSION, SETS, SIBLINGS
+from srs_eval.algorithms.sessions.features import (
+    CARD,
+    FORMULAS,
+    GROUP_OF,
+    SESSION,
+    SETS,
+    SIBLINGS,
+    answers_of,
+)
 from srs_eval.algorithms.sessions.session_filter import Forecast, SessionFilter
 from srs_eval.algorithms.sessions.walk import fitted_in_stages, learn_weights, walk
 from srs_eval.errors import FitError, FitSkipped
@@ -28,7 +35,7 @@ def answers():
     note = np.where(REVIEWS.card < 30, names[50 + REVIEWS.card % 10], -1)
     reviews = replace(REVIEWS, deck=deck, card=card, note=note)
     z = np.where(reviews.elapsed > 0, rng.normal(1.5, 1.0, len(reviews)), 0.0)
-    return Answers(reviews, z)
+    return answers_of(reviews, z)
 
 
 def test_features_are_what_they_were(answers, golden_text):

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from srs_eval.algorithms.neural.network import Network, Sizes, one_hot
+from srs_eval.algorithms.neural.network import Network
 from srs_eval.algorithms.neural.training import NetworkAlgorithm
 from srs_eval.algorithms.options import Count
 from srs_eval.data.reviews import FloatArray, Reviews
@@ -63,6 +63,7 @@ def _norm(width: int) -> nn.LayerNorm:
 
 
 _SHORTEST = 1e-5
+_RATINGS = np.arange(1, 5)
 
 
 class _GruCurvesNetwork(_CurveMixtureNetwork):
@@ -79,7 +80,9 @@ class _GruCurvesNetwork(_CurveMixtureNetwork):
 
     def features(self, reviews: Reviews) -> FloatArray:
         """Logarithm of the days since the card's review before, and the rating as 0/1 numbers."""
-        return np.column_stack([np.log(_SHORTEST + reviews.elapsed), one_hot(reviews.rating)])
+        return np.column_stack(
+            [np.log(_SHORTEST + reviews.elapsed), reviews.rating[:, None] == _RATINGS]
+        )
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Compute what the heads say after each review, [n_steps, n_cards, 3 * curves]."""
@@ -121,11 +124,8 @@ class GruCurves(NetworkAlgorithm):
     hidden: Count = 7
     name: ClassVar[str] = "gru_curves"
     network: ClassVar[type[Network]] = _GruCurvesNetwork
+    curves: ClassVar[int] = 2
     same_day: ClassVar[bool] = True
-
-    def sizes(self, *, whole_days: bool) -> Sizes:
-        """Width, and number of curves."""
-        return (self.hidden, 2)
 
 
 _SHORTEST_MS, _LONGEST_MS = 100.0, 60_000.0
@@ -162,7 +162,7 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
         answer = np.log(np.clip(reviews.duration_ms, _SHORTEST_MS, _LONGEST_MS))
         if np.isnan(answer).any():
             answer = np.where(np.isnan(answer), np.nanmean(answer), answer)
-        return np.column_stack([days, answer, one_hot(reviews.rating)])
+        return np.column_stack([days, answer, reviews.rating[:, None] == _RATINGS])
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Compute what the heads say after each review, [n_steps, n_cards, 3 * curves]."""
@@ -208,8 +208,5 @@ class LstmCurves(NetworkAlgorithm):
     hidden: Count = 20
     name: ClassVar[str] = "lstm_curves"
     network: ClassVar[type[Network]] = _LstmCurvesNetwork
+    curves: ClassVar[int] = 3
     same_day: ClassVar[bool] = True
-
-    def sizes(self, *, whole_days: bool) -> Sizes:
-        """Width, and number of curves."""
-        return (self.hidden, 3)

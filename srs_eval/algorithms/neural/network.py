@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 
 from srs_eval.algorithms.algorithm import Learned
 from srs_eval.algorithms.history import CurveOnly
-from srs_eval.algorithms.neural.sequences import histories_before
+from srs_eval.algorithms.recurrent.sequences import histories_before
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
 Sizes = tuple[float, ...]
@@ -31,6 +30,8 @@ class Network(nn.Module):
 
     # How many features, the first ones, are standardised by those of the training reviews
     n_scaled: ClassVar[int] = 0
+    # What is subtracted from these, and what they are divided by; none are standardised if empty
+    scaling: Sequence[float] = ()
 
     def features(self, reviews: Reviews) -> FloatArray:
         """Return what is read of each review, float64 [len(reviews), n_features].
@@ -38,6 +39,15 @@ class Network(nn.Module):
         By default days since the last, and the rating.
         """
         return np.column_stack([reviews.elapsed, reviews.rating])
+
+    def table(self, reviews: Reviews) -> Tensor:
+        """Tabulate what is read of each review, and a row of zeros for padding."""
+        features = self.features(reviews)
+        if self.scaling:
+            features[:, : self.n_scaled] -= self.scaling[: self.n_scaled]
+            features[:, : self.n_scaled] /= self.scaling[self.n_scaled :]
+        precision = next(self.parameters()).dtype
+        return torch.as_tensor(np.pad(features, ((0, 1), (0, 0))), dtype=precision)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Compute the state after each review, [n_steps, n_cards, numbers of the state].
@@ -100,27 +110,6 @@ def network_of(
     return network
 
 
-def feature_table(
-    network: Network, reviews: Reviews, scaling: Sequence[float], precision: torch.dtype
-) -> Tensor:
-    """Tabulate what the network reads of each review, and a row of zeros for padding.
-
-    `scaling` is what is subtracted from the scaled features, and what they are divided by.
-    """
-    features = network.features(reviews)
-    if scaling:
-        scaled = features[:, : network.n_scaled]
-        scaled -= scaling[: network.n_scaled]
-        scaled /= scaling[network.n_scaled :]
-    return torch.as_tensor(np.pad(features, ((0, 1), (0, 0))), dtype=precision)
-
-
-def one_hot(rating: IntArray) -> FloatArray:
-    """Write ratings as four 0/1 numbers, [len(rating), 4]."""
-    columns: FloatArray = (rating[:, None] == np.arange(1, 5)).astype(np.float64)
-    return columns
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Compute on one thread: small networks gain nothing from more, and sums keep their order."""
@@ -144,13 +133,14 @@ class NetworkModel(CurveOnly):
     sizes: Sizes  # What it is built with
     # Tensors in the order of the network's definition, matrices row by row
     parameters: tuple[float, ...]
-    scaling: tuple[float, ...] = ()  # As in `feature_table`; none if empty
+    scaling: tuple[float, ...] = ()  # As in `Network`
     learned: Learned = field(default_factory=Learned, compare=False)  # How it was trained
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, the history staying as it is."""
-        network, days = _network_of(self), torch.as_tensor(np.asarray(elapsed, np.float64))
-        table = feature_table(network, reviews, self.scaling, torch.float64)
+        network = network_of(self.network, self.sizes, self.parameters, torch.float64).eval()
+        network.scaling = self.scaling
+        table, days = network.table(reviews), torch.as_tensor(np.asarray(elapsed, np.float64))
         with torch.no_grad(), one_thread():
             # At a card's first review, the state after a row of zeros
             states = network.read(table[None, -1:], torch.tensor([0])).repeat(len(rows), 1)
@@ -159,9 +149,3 @@ class NetworkModel(CurveOnly):
                 states[target] = network.read(table[review], entry)
             p: FloatArray = np.exp(-network.decay(states[:, None], days).numpy())
         return np.clip(p, _SMALLEST_P, 1 - _SMALLEST_P)
-
-
-@lru_cache(maxsize=2)
-def _network_of(model: NetworkModel) -> Network:
-    """Build the network of a model, for predictions; one model is asked again and again."""
-    return network_of(model.network, model.sizes, model.parameters, torch.float64).eval()

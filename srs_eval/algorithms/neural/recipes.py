@@ -3,32 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from srs_eval.data.reviews import FloatArray
-
-# From the share of all steps that are done to the share of the learning rate of the next one.
-Schedule = Callable[[float], float]
-
-
-def cosine(done: float) -> float:
-    """Fall from 1 to 0 along half a cosine."""
-    return (1 + math.cos(math.pi * done)) / 2
-
-
-@dataclass(frozen=True, slots=True)
-class Ramps:
-    """Straight from one share of the learning rate to 1, and from there straight to another."""
-
-    start: float
-    turn: float  # Share of the steps after which it is 1
-    end: float
-
-    def __call__(self, done: float) -> float:
-        return float(np.interp(done, (0, self.turn, 1), (self.start, 1, self.end)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +16,10 @@ class Recipe:
 
     epochs: int  # How often each training review is used
     batch_size: int  # About how many training reviews make a step
-    learning_rate: float  # What `schedule` takes its shares of
-    schedule: Schedule = cosine
+    learning_rate: float  # The largest
+    # Share of the rate to begin with, share of the steps after which it is 1, and the share at the
+    # end, straight from one to the next; None: from 1 to 0 along half a cosine
+    ramps: tuple[float, float, float] | None = None
     # Weights decay by `weight_decay` times the learning rate at each step
     betas: tuple[float, float] = (0.9, 0.999)
     weight_decay: float = 0.0
@@ -53,8 +34,12 @@ class Recipe:
     recency: tuple[float, float] = (0.0, 1.0)
 
     def pace(self, done: float) -> float:
-        """Learning rate of the next step."""
-        return self.learning_rate * self.schedule(done) * math.pow(16000, 1 - self.exponent)
+        """Learning rate of the next step, after a share of all steps."""
+        share = (1 + math.cos(math.pi * done)) / 2
+        if self.ramps is not None:
+            start, turn, end = self.ramps
+            share = float(np.interp(done, (0, turn, 1), (start, 1, end)))
+        return self.learning_rate * share * math.pow(16000, 1 - self.exponent)
 
     def weights(self, n: int) -> FloatArray:
         """Weights of n training reviews in time order."""
@@ -88,7 +73,7 @@ RECIPES = {
         drawn=Recipe(40, 512, 0.02, recency=_GRU_RECENCY),
         learned=Recipe(
             *(21, 8192, 0.0097342),
-            schedule=Ramps(0.00062512 / 0.0097342, 6 / 21, 0.0023871 / 0.0097342),
+            ramps=(0.00062512 / 0.0097342, 6 / 21, 0.0023871 / 0.0097342),
             weight_decay=0.297537,
             exponent=1.18462,
             prox=1.87156e-5,
@@ -101,7 +86,7 @@ RECIPES = {
         drawn=Recipe(20, 512, 0.005, recency=_LSTM_RECENCY),
         learned=Recipe(
             *(20, 16_384, 0.0064553),
-            schedule=Ramps(0.0019622 / 0.0064553, 5 / 20, 0.0034213 / 0.0064553),
+            ramps=(0.0019622 / 0.0064553, 5 / 20, 0.0034213 / 0.0064553),
             weight_decay=0.04855,
             exponent=1.2103,
             prox=0.000244,

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
+from srs_eval.algorithms.algorithm import FittingInSteps, Learned, MemoryModel
 from srs_eval.algorithms.combined.wrapping import Asked, Combination
 from srs_eval.algorithms.options import Count, NotNegative, Positive
 from srs_eval.algorithms.recurrent.lstm_equations import (
@@ -22,13 +23,13 @@ from srs_eval.algorithms.recurrent.lstm_equations import (
     PublishedLstmEquations,
 )
 from srs_eval.algorithms.recurrent.model import RecurrentModel
-from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, pooled, weights_for
-from srs_eval.data.cards import rows_by_card
+from srs_eval.algorithms.recurrent.sequences import MOST_EARLIER, histories_before
+from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, finite, pooled, seen_in
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.packing import Packed, pack
 from srs_eval.engine.reference import Adam, Recipe
-from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.errors import FitSkipped
 
 # Learned from simulated users by the command that the class names.
 _SHIPPED = Path(__file__).with_name("lstm_start.safetensors")
@@ -42,7 +43,7 @@ _PRETRAINING = Recipe(learning_rate=0.02, betas=(0.9, 0.99), epochs=30)
 
 
 @dataclass(frozen=True)
-class Lstm(Algorithm):
+class Lstm(FittingInSteps):
     r"""A long short-term memory that reads a card's history and gives its forgetting curve.
 
     Hochreiter & Schmidhuber (1997), *Long short-term memory*, Neural Computation 9,
@@ -99,39 +100,38 @@ class Lstm(Algorithm):
     weights: str | Path | Weights | None = "auto"
     pull: NotNegative | None = None
     steps: Count | None = None
-    start: Weights | None = field(init=False, repr=False, compare=False)
     name: ClassVar[str] = "lstm"
     same_day: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Read the weights."""
+        _ = self.start  # which is refused here, where it cannot be used
+
+    @cached_property
+    def start(self) -> Weights | None:
+        """The weights that are learned from others; None: drawn ones."""
         weights = self.weights
         if weights == "auto":
             weights = _SHIPPED if self.hidden == _SHIPPED_HIDDEN else None
-        start = weights_for(self.name, [(self.hidden,)], weights)
-        object.__setattr__(self, "start", start)
+        return Weights.of(self.name, [(self.hidden,)], weights)
 
     @property
     def pretrained(self) -> bool:
         """Whether it starts from weights that were learned from other users."""
         return self.start is not None
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> MemoryModel:
-        """Learn from the outcomes of `rows`; same-day reviews, if any, by a network of their own.
-
-        Raise `FitSkipped` if there are no training reviews, or the start was learned from this
-        user; raise `FitError` if the loss or a weight is not finite.
-        """
-        return deque(self.fit_in_steps(reviews, rows, rng), maxlen=1).pop()
-
     def fit_in_steps(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
     ) -> Iterator[MemoryModel]:
-        """Learn as `fit` does, yielding the model as it stood after each step of L-BFGS."""
+        """Learn from the outcomes of `rows`; same-day reviews, if any, by a network of their own.
+
+        Yield the model as it stood after each step of L-BFGS. Raise `FitSkipped` if there are no
+        training reviews, or the start was learned from this user; raise `FitError` if a weight is
+        not finite.
+        """
         if not len(rows):
             raise FitSkipped(f"{self.name}: there are no training reviews to learn from")
         if self.start is not None:
-            self.start.refuse(self.name, reviews)
+            self.start.refuse(reviews)
         of_all = self._descent(reviews, rows, rng)
         later = rows[reviews.elapsed_days[rows] > 0]
         if len(later) in (0, len(rows)):
@@ -157,7 +157,8 @@ class Lstm(Algorithm):
         else:
             start = np.array(self.start.parameters)
         model, packed = compiled(equations), _packed(reviews, rows)
-        path: list[FloatArray] = []
+        who, advice = f"user {reviews.user}: {self.name}", f"a larger pull than {pull}"
+        path: list[tuple[float, ...]] = []
         losses: list[float] = []
 
         def objective(w: FloatArray) -> tuple[float, FloatArray]:
@@ -166,7 +167,7 @@ class Lstm(Algorithm):
             return loss + pull * float(distance @ distance), gradient + 2 * pull * distance * scale
 
         def note(intermediate_result: OptimizeResult) -> None:
-            path.append(np.array(intermediate_result.x, np.float64))
+            path.append(finite(intermediate_result.x, who, advice))
             losses.append(float(intermediate_result.fun) / len(rows))
 
         end = minimize(
@@ -177,14 +178,9 @@ class Lstm(Algorithm):
             options={"maxiter": self.steps or steps, "maxcor": 20, "ftol": 1e-7, "gtol": 1e-6},
             callback=note,
         )
-        path[-1:] = [np.asarray(end.x, np.float64)]
-        if not np.isfinite(path[-1]).all():
-            raise FitError(
-                f"{self.name}: user {reviews.user}: a fit to {len(rows)} reviews ended at weights "
-                f"that are not finite: try a larger pull than {pull}"
-            )
+        path[-1:] = [finite(end.x, who, advice)]
         learned = Learned(training_loss=tuple(losses))
-        return [RecurrentModel(equations, tuple(w.tolist()), learned) for w in path]
+        return [RecurrentModel(equations, w, learned) for w in path]
 
     def pretrain(self, users: Iterable[TrainingLog], rng: np.random.Generator) -> Self:
         """Learn a start from the outcomes of the given rows of many users.
@@ -192,16 +188,14 @@ class Lstm(Algorithm):
         Adam over batches of 10 users, 30 passes, the rate falling from 0.02 along a cosine.
         """
         logs = [(reviews, np.sort(rows)) for reviews, rows in users if len(rows)]
-        if not logs:
-            raise ConfigError(f"{self.name}: the given users have no reviews to learn from")
-        firsts = range(0, len(logs), _USERS_PER_BATCH)
+        firsts = range(0, max(len(logs), 1), _USERS_PER_BATCH)
         batches = [_packed(*pooled(logs[first : first + _USERS_PER_BATCH])) for first in firsts]
         equations = LstmEquations(self.hidden)
-        w = equations.drawn_weights(rng)
-        deque(_epochs(equations, w, batches, _PRETRAINING, rng), maxlen=0)
+        start = equations.drawn_weights(rng)
+        epochs = _epochs(equations, start, batches, _PRETRAINING, rng, self.name)
+        _, w = deque(epochs, maxlen=1).pop()
         how = {"epochs": _PRETRAINING.epochs, "users_per_batch": _USERS_PER_BATCH}
-        weights = Weights.learned(self.name, (self.hidden,), w, logs, settings=how)
-        return replace(self, weights=weights)
+        return replace(self, weights=Weights(self.name, (self.hidden,), w, (), seen_in(logs), how))
 
 
 def _packed(reviews: Reviews, rows: IntArray) -> Packed:
@@ -215,8 +209,9 @@ def _epochs(
     batches: Sequence[Packed],
     recipe: Recipe,
     rng: np.random.Generator,
-) -> Iterator[float]:
-    """Train weights in place by Adam, and yield the summed loss of each epoch.
+    who: str,
+) -> Iterator[tuple[float, tuple[float, ...]]]:
+    """Train weights by Adam, and yield the summed loss of each epoch with the weights after it.
 
     Batches are taken in an order drawn anew for each epoch.
     """
@@ -226,8 +221,8 @@ def _epochs(
         for number in rng.permutation(len(batches)):
             loss, gradient = model.gradient(w, batches[number])
             total += float(loss)
-            w -= adam.step(gradient)
-        yield total
+            w = w - adam.step(gradient)
+        yield total, finite(w, who, f"a learning_rate below {recipe.learning_rate}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,11 +254,8 @@ class TwoNetworks(Combination):
         return asked.by_rows([(self.later, ~is_same), (self.same, is_same)])
 
 
-_LONGEST_HISTORY = 64
-
-
 @dataclass(frozen=True)
-class LstmPublished(Algorithm):
+class LstmPublished(FittingInSteps):
     r"""A long short-term memory that reads a card's history and gives its stability.
 
     Hochreiter & Schmidhuber (1997), *Long short-term memory*, Neural Computation 9,
@@ -313,37 +305,23 @@ class LstmPublished(Algorithm):
     learning_rate: Positive = 0.04
     name: ClassVar[str] = "lstm_published"
 
-    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> RecurrentModel:
-        return deque(self.fit_in_steps(reviews, rows, rng), maxlen=1).pop()
-
     def fit_in_steps(
         self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
     ) -> Iterator[RecurrentModel]:
         """Train as `fit` does, yielding the model as it stands after each epoch."""
-        cards = rows_by_card(reviews.card)
-        rows = rows[(cards.nth[rows] > 0) & (cards.nth[rows] <= _LONGEST_HISTORY)]
-        if not len(rows):
+        who = f"user {reviews.user}: {self.name}"
+        histories = histories_before(reviews, rows, longest=MOST_EARLIER)
+        if not len(histories.target):
             raise FitSkipped(
-                f"user {reviews.user}: {self.name} needs at least 1 training review with 1 to "
-                f"{_LONGEST_HISTORY} earlier reviews of its card"
+                f"{who} needs at least 1 training review with 1 to "
+                f"{MOST_EARLIER} earlier reviews of its card"
             )
         equations = PublishedLstmEquations(self.hidden)
         w = rng.uniform(-1, 1, len(equations.parameters)) / math.sqrt(self.hidden)
-        # Cards are dealt at random to batches of about equally many reviews.
-        _, card, count = np.unique(cards.number[rows], return_inverse=True, return_counts=True)
-        order = rng.permutation(len(count))
-        batch = np.empty(len(count), np.int64)
-        n_batches = -(-len(rows) // self.batch_size)
-        batch[order] = (np.cumsum(count[order]) - count[order]) * n_batches // len(rows)
-        batches = [_packed(reviews, rows[batch[card] == each]) for each in np.unique(batch)]
+        dealt = histories.dealt(self.batch_size, rng)
+        batches = [_packed(reviews, rows[batch.target]) for batch in dealt]
         recipe = Recipe(learning_rate=self.learning_rate, epochs=self.epochs)
-        losses: list[float] = []
-        for loss in _epochs(equations, w, batches, recipe, rng):
-            losses.append(loss / len(rows))
-            if not np.isfinite(w).all():
-                raise FitError(
-                    f"user {reviews.user}: {self.name} diverged on {len(rows)} training "
-                    f"reviews: try a learning_rate below {self.learning_rate}"
-                )
-            learned = Learned(training_loss=tuple(losses))
-            yield RecurrentModel(equations, tuple(w.tolist()), learned)
+        losses: tuple[float, ...] = ()
+        for loss, weights in _epochs(equations, w, batches, recipe, rng, who):
+            losses += (loss / len(histories.target),)
+            yield RecurrentModel(equations, weights, Learned(training_loss=losses))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -42,39 +42,8 @@ class SeenUser:
     reviews: int  # How many there were to learn from
     digests: tuple[str, ...]  # See `digests_of`
 
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Parameters of a network that were learned from other users."""
-
-    network: str  # Name of the algorithm they belong to
-    sizes: tuple[float, ...]  # What its network is built with
-    parameters: tuple[float, ...]  # In the order of `Network.vector`
-    scaling: tuple[float, ...]  # As in `Network.set_scaling`
-    # Whom they were learned from: these users must not be scored with them
-    seen: tuple[SeenUser, ...]
-    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)  # How they were learned
-    version: str = field(default_factory=lambda: version("srs-eval"))  # Version of srs_eval
-
-    @classmethod
-    def learned(
-        cls,
-        network: str,
-        sizes: tuple[float, ...],
-        parameters: FloatArray,
-        logs: Sequence[TrainingLog],
-        scaling: tuple[float, ...] = (),
-        *,
-        settings: Mapping[str, Any],
-    ) -> Self:
-        """Record the users of some logs; raise `FitError` unless all parameters are finite."""
-        if not np.isfinite(parameters).all():
-            raise FitError(f"{network}: pretraining led to weights that are not finite")
-        seen = tuple(SeenUser(log.user, len(rows), digests_of(log)) for log, rows in logs)
-        return cls(network, sizes, tuple(parameters.tolist()), scaling, seen, settings)
-
-    def seen_in(self, reviews: Reviews) -> SeenUser | None:
-        """Find the user of a log among those seen, None if they are not there.
+    def is_of(self, name: User, digests: Sequence[str]) -> bool:
+        """Whether a log, of somebody of a name, is of this user.
 
         Users are known by how their logs begin: by the largest power of 2 of reviews, up to
         4096, that both this log and the one learned from have. If those are fewer than 256, the
@@ -82,23 +51,65 @@ class Weights:
         Under another name, a log from which anything was deleted or changed since is not
         recognised, nor is it under any name where that is among the first reviews.
         """
+        alike = [*map(str.__eq__, digests, self.digests)]
+        if str(self.name) != str(name):
+            return len(alike) > _CERTAIN and alike[-1]
+        return any(alike[-1:] + alike[_BEGINNING:])
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Parameters of a network that were learned from other users."""
+
+    network: str  # Name of the algorithm they belong to
+    sizes: tuple[float, ...]  # What its network is built with
+    parameters: tuple[float, ...]  # In the order of the network
+    scaling: tuple[float, ...]  # Of what the network reads, if it scales that
+    # Whom they were learned from: these users must not be scored with them
+    seen: tuple[SeenUser, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)  # How they were learned
+    version: str = field(default_factory=lambda: version("srs-eval"))  # Version of srs_eval
+
+    @classmethod
+    def of(
+        cls, network: str, sizes: Sequence[tuple[float, ...]], option: str | Path | Self | None
+    ) -> Self | None:
+        """Return the weights that an option asks for, None if it asks for none.
+
+        Raise `ConfigError` if they are not those of the network with one of the `sizes`.
+        """
+        weights = cls.read(Path(option).expanduser()) if isinstance(option, str | Path) else option
+        if weights is not None and (weights.network != network or weights.sizes not in sizes):
+            raise ConfigError(
+                f"{network}: these weights are those of {weights.network} with sizes "
+                f"{weights.sizes}, not of {network} with {sizes[0]}"
+            )
+        return weights
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a safetensors file; raise `ConfigError` if it is not one, with the record."""
+        try:
+            with safe_open(path, "numpy") as file:
+                columns = json.loads(file.metadata()[_RECORD])
+                for name in ("parameters", "scaling"):
+                    columns[name] = file.get_tensor(name).tolist()
+            return TypeAdapter(cls).validate_python(columns)
+        except (OSError, SafetensorError, ValueError, LookupError, TypeError) as error:
+            raise ConfigError(
+                f"weights {path}: not a safetensors file with the record of srs_eval, whom they "
+                f"were learned from ({type(error).__name__}: {error})"
+            ) from error
+
+    def refuse(self, reviews: Reviews) -> None:
+        """Raise `FitSkipped` if the weights were learned from the user of a log."""
         digests = digests_of(reviews)
         for user in self.seen:
-            shared = min(len(digests), len(user.digests))
-            alike = shared > 0 and digests[shared - 1] == user.digests[shared - 1]
-            begins_alike = any(map(str.__eq__, digests[_BEGINNING:], user.digests[_BEGINNING:]))
-            is_namesake = str(user.name) == str(reviews.user)
-            if (alike and shared > _CERTAIN) or (is_namesake and (alike or begins_alike)):
-                return user
-        return None
-
-    def refuse(self, algorithm: str, reviews: Reviews) -> None:
-        """Raise `FitSkipped` if the weights were learned from this user."""
-        if (seen := self.seen_in(reviews)) is not None:
-            raise FitSkipped(
-                f"user {reviews.user} was seen in pretraining (as {seen.name}): "
-                f"{algorithm} would be scored on what its weights were learned from"
-            )
+            if user.is_of(reviews.user, digests):
+                raise FitSkipped(
+                    f"user {reviews.user} was seen in pretraining (as {user.name}): "
+                    f"{self.network} would be scored on what its weights were learned from"
+                )
 
     def save(self, path: Path) -> None:
         """Write a safetensors file."""
@@ -111,34 +122,16 @@ class Weights:
         path.write_bytes(save(tensors, {_RECORD: json.dumps(columns, ensure_ascii=False)}))
 
 
-def weights_for(
-    algorithm: str, sizes: Sequence[tuple[float, ...]], weights: str | Path | Weights | None
-) -> Weights | None:
-    """Return the weights an option asks for, None if it asks for none.
+def seen_in(logs: Iterable[TrainingLog]) -> tuple[SeenUser, ...]:
+    """Record the users of some logs, which parameters are learned from."""
+    return tuple(SeenUser(log.user, len(rows), digests_of(log)) for log, rows in logs)
 
-    Raise `ConfigError` if they are not those of the algorithm with one of the `sizes`.
-    """
-    if weights is None:
-        return None
-    if not isinstance(weights, Weights):
-        path = Path(weights).expanduser()
-        try:
-            with safe_open(path, "numpy") as file:
-                columns = json.loads(file.metadata()[_RECORD])
-                for name in ("parameters", "scaling"):
-                    columns[name] = file.get_tensor(name).tolist()
-            weights = TypeAdapter(Weights).validate_python(columns)
-        except (OSError, SafetensorError, ValueError, LookupError, TypeError) as error:
-            raise ConfigError(
-                f"weights {path}: not a safetensors file with the record of srs_eval, whom they "
-                f"were learned from ({type(error).__name__}: {error})"
-            ) from error
-    if weights.network != algorithm or weights.sizes not in sizes:
-        raise ConfigError(
-            f"{algorithm}: these weights are those of {weights.network} with sizes "
-            f"{weights.sizes}, not of {algorithm} with {sizes[0]}"
-        )
-    return weights
+
+def finite(parameters: FloatArray, who: str, advice: str, loss: float = 0.0) -> tuple[float, ...]:
+    """Return parameters as numbers; raise `FitError` where training led to others."""
+    if not np.isfinite([loss, *parameters]).all():
+        raise FitError(f"{who} diverged to weights that are not finite: try {advice}")
+    return tuple(parameters.tolist())
 
 
 def digests_of(reviews: Reviews) -> tuple[str, ...]:
@@ -163,11 +156,15 @@ def digests_of(reviews: Reviews) -> tuple[str, ...]:
 def pooled(logs: Sequence[TrainingLog]) -> TrainingLog:
     """Concatenate the logs of many users, with no card in common.
 
-    Raise `ConfigError` if there are none, or some count whole days and others do not.
+    Raise `ConfigError` if there is nothing to learn from, or some count whole days and others do
+    not.
     """
     reviews = [log for log, _ in logs]
-    if len({log.whole_days for log in reviews}) != 1:
-        raise ConfigError("pretraining needs users, all with whole days or all with fractions")
+    if len({log.whole_days for log in reviews}) != 1 or not any(len(rows) for _, rows in logs):
+        raise ConfigError(
+            "pretraining needs users with reviews to learn from, all in whole days or all in "
+            "fractions"
+        )
     sizes = [len(log) for log in reviews]
     begins = np.cumsum([0, *sizes[:-1]])
     columns: dict[str, Any] = {

@@ -1,15 +1,161 @@
-"""Numbers that describe the moment at which a card is shown: what the session filter weighs."""
+"""A log as models of sessions read it, and numbers that describe when a card is shown."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 
+import numba
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
 
-from srs_eval.algorithms.sessions.answers import FADING_DAYS, Answers
-from srs_eval.data.reviews import FloatArray
+from srs_eval.data.cards import CardRows, rows_by_card, stable_order
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
+
+# Answer times are cut off here, as collections do themselves at about a minute.
+_LONGEST_MS, _USUAL_MS = 120_000.0, 8_000.0
+# Sums are share for that many groups at most, although most of these may be empty.
+_MOST_GROUPS = 1 << 16
+# Cards at most so many places apart are neighbours; places and days after which one counts less.
+_PLACES, _FADING_PLACES, _FADING_DAYS = 15, 5.0, 3.0
+
+
+# Each step needs the one before, within groups of any order: no numpy function can do that.
+@numba.njit()
+def _faded(group: IntArray, value: FloatArray, share: float) -> FloatArray:
+    before = np.empty(len(group))
+    sums = np.zeros(group.max() + 1 if len(group) else 0)
+    for row in range(len(group)):
+        before[row] = sums[group[row]]
+        sums[group[row]] = share * before[row] + value[row]
+    return before
+
+
+@numba.njit()
+def _surrounded(
+    card: IntArray, day: IntArray, learned: BoolArray, residual: FloatArray, information: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    cards = card.max() + 1 if len(card) else 0
+    last_day = np.full(cards, -1)
+    last = np.zeros((cards, 2))
+    sums = np.zeros((2, len(card)))
+    by_place = np.exp(-np.arange(_PLACES + 1) / _FADING_PLACES)
+    by_age = 0.5 ** (np.arange(day[-1] + 1 if len(day) else 0) / _FADING_DAYS)
+    for row in range(len(card)):
+        if not learned[row]:
+            continue
+        own = card[row]
+        for other in range(max(0, own - _PLACES), min(cards, own + _PLACES + 1)):
+            if other != own and last_day[other] >= 0:
+                share = by_place[abs(other - own)] * by_age[day[row] - last_day[other]]
+                sums[0, row] += share * last[other, 0]
+                sums[1, row] += share * last[other, 1]
+        last_day[own] = day[row]
+        last[own, 0], last[own, 1] = residual[row], information[row]
+    return sums[0], sums[1]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A log with the log-odds of a base model, and columns [n] that follow from both.
+
+    A later-day review is one on a later day than the review before of its card. Cards and days
+    are numbered in the order of their first review, so that no number depends on what follows.
+    """
+
+    reviews: Reviews  # The log in time order
+    z: FloatArray  # Log-odds of recall, as the base model predicts them; 0 where it cannot
+    cards: CardRows  # The rows of each card
+    previous: IntArray  # Row of the card's review before, -1 where there is none
+    predicted: BoolArray  # Whether the base model can predict the review
+    later: BoolArray  # Whether it is a later-day review
+    residual: FloatArray  # Outcome less predicted probability, 0 where nothing is predicted
+    information: FloatArray  # Variance p (1 - p) of the outcome, 0 where nothing is predicted
+    card: IntArray  # Number of the card
+    deck: IntArray  # Number of its deck; without decks the collection is one
+    day: IntArray  # Days since the first day of the log
+    last_day: IntArray  # Day of the card's review before, -1 where there is none
+    interval: IntArray  # Days since the card's review before, -1 where there is none
+    log_seconds: FloatArray  # Logarithm of the answer time in seconds, to which 0.3 is added
+
+    def __len__(self) -> int:
+        """Count the reviews."""
+        return len(self.reviews)
+
+    @cached_property
+    def sibling(self) -> IntArray:
+        """Row of the latest earlier review of another card of the note, -1 where there is none.
+
+        A card whose note is not known has no siblings.
+        """
+        if self.reviews.note is None or not len(self):
+            return np.full(len(self), -1)
+        note = np.unique(self.reviews.note, return_inverse=True)[1]
+        note = np.where(self.reviews.note == -1, len(self) + self.card, note)
+        order = stable_order(note)
+        begins = np.diff(note[order], prepend=-1) != 0
+        turns = begins | (np.diff(self.card[order], prepend=-1) != 0)
+        before = np.where(begins, -1, np.roll(order, 1))
+        latest = np.empty(len(self), np.int64)
+        latest[order] = before[np.maximum.accumulate(np.where(turns, np.arange(len(self)), 0))]
+        return latest
+
+    def of_previous(self, values: NDArray[np.generic]) -> FloatArray:
+        """Return each value of the card's review before, 0 where there is none."""
+        return np.where(self.previous < 0, 0.0, values[self.previous].astype(np.float64))
+
+    def grouped(self, *columns: IntArray) -> IntArray:
+        """Return numbers of the groups of reviews that are alike in all columns."""
+        group = np.zeros(len(self), np.int64)
+        for column in columns:
+            group = group * (column.max(initial=0) + 2) + column + 1
+            if group.max(initial=0) > _MOST_GROUPS:
+                group = np.unique(group, return_inverse=True)[1].astype(np.int64)
+        return group
+
+    def faded(
+        self,
+        values: NDArray[np.generic],
+        group: IntArray,
+        share: float = 1.0,
+        counted: BoolArray | None = None,
+    ) -> FloatArray:
+        """Sum the values before each review, of which each later one of the group keeps a share.
+
+        `group` has the numbers from `grouped`. A share `share` of 1 gives the sum, 0 the latest
+        value. Only the reviews in `counted` take part; at the others the result is 0.
+        """
+        if counted is None:
+            return _faded(group, values.astype(np.float64), share)
+        sums = np.zeros(len(self))
+        sums[counted] = _faded(group[counted], values[counted].astype(np.float64), share)
+        return sums
+
+
+def answers_of(reviews: Reviews, z: FloatArray) -> Answers:
+    """Compute the columns of a log with the log-odds of a base model."""
+    cards, day = rows_by_card(reviews.card), reviews.day - reviews.day[:1]
+    previous, p = cards.previous(), expit(z)
+    predicted = (reviews.elapsed > 0) & (previous >= 0)
+    deck = np.zeros(len(reviews), np.int64) if reviews.deck is None else reviews.deck
+    time = np.full(len(reviews), np.nan) if reviews.duration_ms is None else reviews.duration_ms
+    time = np.nan_to_num(time.astype(np.float64), nan=_USUAL_MS)
+    return Answers(
+        *(reviews, z, cards, previous, predicted),
+        later=predicted & (reviews.elapsed_days > 0),
+        residual=np.where(predicted, reviews.recalled - p, 0.0),
+        information=np.where(predicted, p * (1 - p), 0.0),
+        card=(np.cumsum(previous < 0) - 1)[cards.first()],
+        deck=np.unique(deck, return_inverse=True)[1].astype(np.int64),
+        day=day,
+        last_day=np.where(previous < 0, -1, day[previous]),
+        interval=reviews.elapsed_days,
+        log_seconds=np.log(np.clip(time, 0.0, _LONGEST_MS) / 1000 + 0.3),
+    )
+
 
 # A feature at each review, from what was known before its answer; read at later-day reviews only.
 # About 0 on average and at most about 1 in size: nothing is standardised.
@@ -27,18 +173,27 @@ _SIBLING = 3.0
 def _recent(
     half_life: float, *within: str, prior: float = 1.0, same_day: bool = False
 ) -> Callable[[Answers], FloatArray]:
-    """Bias of the base model, in log-odds, over the answers before.
+    """Bias of the base model, in log-odds, over the answers before: one step of Newton's method.
 
-    After `half_life` answers an answer counts half. Answers are alike in the columns `within` of
-    `Answers`. `prior` is the strength of the pull towards 0; `same_day` counts those answers too.
+    After `half_life` answers, which may be infinite, an answer counts half. Answers are alike in
+    the columns `within` of `Answers`. `prior` is the strength of the pull towards 0; `same_day`
+    counts those answers too.
     """
 
     def bias(answers: Answers) -> FloatArray:
-        columns = [getattr(answers, name) for name in within]
-        counted = answers.predicted if same_day else answers.later
-        return answers.bias(half_life, answers.grouped(*columns), prior, counted)
+        group = answers.grouped(*(getattr(answers, name) for name in within))
+        share, counted = 0.5 ** (1 / half_life), answers.predicted if same_day else answers.later
+        total = answers.faded(answers.residual, group, share, counted)
+        return total / (answers.faded(answers.information, group, share, counted) + prior)
 
     return bias
+
+
+def _neighbours(answers: Answers) -> FloatArray:
+    """Return such a step for cards that were introduced just before or after each card."""
+    columns = (answers.card, answers.day, answers.later, answers.residual, answers.information)
+    total, information = _surrounded(*columns)
+    return total / (information + 0.5)
 
 
 def _in_a_row(answers: Answers, *, recalled: bool) -> FloatArray:
@@ -84,7 +239,7 @@ def _mean_of_card(answers: Answers) -> FloatArray:
 
 
 def _growth_of_interval(answers: Answers) -> FloatArray:
-    days = np.log1p(answers.days)
+    days = np.log1p(np.maximum(answers.interval, 0.0))
     before = answers.faded(days, answers.card, 0.0, answers.later)
     return np.clip(days - before, -3.0, 3.0)
 
@@ -124,7 +279,9 @@ def _sibling(answers: Answers, *, today: bool, answer: bool) -> FloatArray:
     """
     row = answers.sibling
     ago = np.where(row < 0, 0, answers.day - answers.day[row])
-    fresh: FloatArray = _SIBLING * 0.5 ** (ago / FADING_DAYS) * ((row >= 0) & ((ago == 0) == today))
+    fresh: FloatArray = (
+        _SIBLING * 0.5 ** (ago / _FADING_DAYS) * ((row >= 0) & ((ago == 0) == today))
+    )
     return np.where(answers.reviews.recalled[row] | (not answer), fresh, -fresh)
 
 
@@ -146,7 +303,7 @@ _BY_GROUP: Mapping[str, Mapping[str, Formula]] = {
     },
     "deck": {"deck_30": _recent(30, "deck"), "deck_today": _recent(math.inf, "deck", "day")},
     "cards learned together": {
-        "neighbours": lambda answers: answers.bias_of_neighbours(prior=0.5),
+        "neighbours": _neighbours,
         "same_interval": _recent(math.inf, "day", "interval"),
         "same_last_day": _recent(math.inf, "day", "last_day"),
     },
@@ -177,7 +334,7 @@ _BY_GROUP: Mapping[str, Mapping[str, Formula]] = {
         "sibling_earlier_answer": partial(_sibling, today=False, answer=True),
     },
     "interval": {
-        "interval": lambda answers: np.log1p(answers.days) / 2 - 1,
+        "interval": lambda answers: np.log1p(np.maximum(answers.interval, 0.0)) / 2 - 1,
         "growth_of_interval": _growth_of_interval,
     },
 }

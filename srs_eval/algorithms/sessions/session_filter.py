@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
-from typing import ClassVar, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -23,7 +23,7 @@ from srs_eval.algorithms.combined.wrapping import (
 )
 from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.options import require_above_zero, require_choice
+from srs_eval.algorithms.options import NotNegative, Positive, Share
 from srs_eval.algorithms.schedulers.sbd import Sbd
 from srs_eval.algorithms.sessions.features import (
     CARD,
@@ -37,7 +37,6 @@ from srs_eval.algorithms.sessions.features import (
 from srs_eval.algorithms.sessions.walk import Prior, Stages, Walk, contributions, walk, walk_through
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
-from srs_eval.errors import ConfigError
 
 # Filters are too extreme by a seventh (log-odds about the usual ones), or not at all.
 _USUAL_LOG_ODDS, _PULLED = 2.0, 0.85
@@ -139,21 +138,14 @@ class SessionFilter(Combined):
     when: ClassVar[When] = "at_review"
 
     base: Algorithm = field(default_factory=Fsrs7)
-    features: str = "full"
-    width: float = 0.015
-    level_width: float = 0.02
-    drift: float = 3e-4
-    trust: float = 0.1
+    features: Literal["full", "small"] = "full"
+    width: Positive = 0.015
+    level_width: Positive = 0.02
+    drift: NotNegative = 3e-4
+    trust: Share = 0.1
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_algorithm("session_filter", "base", self.base)
-        require_choice("session_filter", "features", self.features, tuple(SETS))
-        for name in ("width", "level_width", "trust"):
-            require_above_zero("session_filter", name, getattr(self, name))
-        require_above_zero("session_filter", "drift", self.drift, or_zero=True)
-        if self.trust > 1:
-            raise ConfigError(f"session_filter: trust={self.trust} must be at most 1")
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
@@ -307,17 +299,13 @@ class Forecast(Combined):
 
     # Declarations of the mixture are properties, which mypy takes for less than attributes.
     base: Algorithm = field(default_factory=lambda: cast(Algorithm, Mixture()))
-    width: float = 0.01
-    session_width: float = 0.01
-    level_width: float = 0.001
-    drift: float = 3e-4
+    width: Positive = 0.01
+    session_width: Positive = 0.01
+    level_width: Positive = 0.001
+    drift: NotNegative = 3e-4
 
     def __post_init__(self) -> None:
-        """Check the options."""
         require_algorithm("forecast", "base", self.base)
-        for name in ("width", "session_width", "level_width"):
-            require_above_zero("forecast", name, getattr(self, name))
-        require_above_zero("forecast", "drift", self.drift, or_zero=True)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> ForecastModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""

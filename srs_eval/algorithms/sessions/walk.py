@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numba
 import numpy as np
@@ -17,8 +16,7 @@ from srs_eval.algorithms.combined.wrapping import (
     learned_by,
     log_odds,
 )
-from srs_eval.algorithms.sessions.answers import Answers
-from srs_eval.algorithms.sessions.features import FORMULAS, GROUP_OF
+from srs_eval.algorithms.sessions.features import FORMULAS, GROUP_OF, Answers, answers_of
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import FitError, FitSkipped
 
@@ -150,41 +148,29 @@ class Walk:
     covariance: FloatArray  # [features, features]: Of the weights after the last answer
     # Entry of the first review that is learned from: before it there is no prediction out of sample
     first: int
-
-    @cached_property
-    def z(self) -> FloatArray:
-        """Log-odds of the base model."""
-        return self.answers.z[self.rows]
-
-    @cached_property
-    def sign(self) -> FloatArray:
-        """Minus 1 where a review was recalled, 1 where it was not."""
-        return np.where(self.answers.reviews.recalled[self.rows], -1.0, 1.0)
-
-    @cached_property
-    def terms(self) -> FloatArray:
-        """What each feature adds to the log-odds, by the weights before each answer."""
-        live = np.maximum(np.arange(len(self.rows)) - self.first, 0)
-        return self.features * self.path[live]
+    z: FloatArray  # [m]: Log-odds of the base model
+    sign: FloatArray  # [m]: Minus 1 where a review was recalled, 1 where it was not
+    # [m, features]: What each feature adds to the log-odds, by the weights before each answer
+    terms: FloatArray
 
 
 def walk(stages: Stages, prior: Prior, reviews: Reviews, end: int) -> Walk:
     """Compute the features of the log before row `end`, and learn their weights."""
     reviews = reviews.take(np.arange(end))
-    answers = Answers(reviews, stages.log_odds(reviews))
+    answers = answers_of(reviews, stages.log_odds(reviews))
     if not np.isfinite(answers.z).all():
         raise FitError("base: some predictions are no probabilities")
     rows = np.flatnonzero(answers.later)
     features = np.empty((len(rows), len(prior.features)))
     for number, name in enumerate(prior.features):
         features[:, number] = FORMULAS[name](answers)[rows]
-    first = int(np.searchsorted(rows, stages.begins[0]))
-    taught = rows[first:]
-    outcome = reviews.recalled[taught].astype(np.float64)
-    path, covariance = learn_weights(
-        features[first:], answers.z[taught], outcome, prior.width, prior.drift
-    )
-    return Walk(answers, rows, features, path, covariance, first)
+    first, z = int(np.searchsorted(rows, stages.begins[0])), answers.z[rows]
+    recalled = reviews.recalled[rows]
+    learned = (features[first:], z[first:], recalled[first:].astype(np.float64))
+    path, covariance = learn_weights(*learned, prior.width, prior.drift)
+    terms = features * path[np.maximum(np.arange(len(rows)) - first, 0)]
+    sign = np.where(recalled, -1.0, 1.0)
+    return Walk(answers, rows, features, path, covariance, first, z, sign, terms)
 
 
 def walk_through(

@@ -16,13 +16,14 @@ from trial import REVIEWS, TASK, fitted
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
-from srs_eval.algorithms.neural.network import NetworkModel, feature_table, network_of
+from srs_eval.algorithms.neural.network import NetworkModel, network_of
 from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
-from srs_eval.algorithms.neural.sequences import histories_before
+from srs_eval.algorithms.neural.recipes import Recipe
 from srs_eval.algorithms.neural.training import log_loss, training_batches
 from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished
 from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, PublishedLstmEquations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
+from srs_eval.algorithms.recurrent.sequences import histories_before
 from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError, FitSkipped
@@ -95,10 +96,10 @@ def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(al
     model = with_sines(algorithm)
     network = network_of(model.network, model.sizes, model.parameters, torch.float64).eval()
     histories = histories_before(reviews, rows)
-    cards = histories.about(8, np.random.default_rng(0).permutation(len(histories.length)))
-    batches = training_batches(network, (), histories, cards, np.ones(len(rows)))
+    recipe = Recipe(epochs=1, batch_size=8, learning_rate=1.0)
+    batches = training_batches(network, histories, recipe, np.random.default_rng(0))
     loss = torch.stack([batch.loss(network) for batch in batches]).sum()
-    table, losses = feature_table(network, reviews, (), torch.float64), []
+    table, losses = network.table(reviews), []
     for row in rows.tolist():
         past = np.flatnonzero(reviews.card[:row] == reviews.card[row])
         state = network.read(table[torch.from_numpy(past)][:, None], torch.tensor([len(past) - 1]))
@@ -156,9 +157,11 @@ def test_inputs_are_standardised_by_what_training_reads(algorithm):
     task = trial_task(same_day=True)
     rows = task.folds[0].train
     model = algorithm.fit(task.reviews, rows, np.random.default_rng(0))
-    network = network_of(model.network, model.sizes, model.parameters)
-    table = feature_table(network, task.reviews, model.scaling, torch.float64)
-    read = table[histories_before(task.reviews, rows).review, : network.n_scaled].numpy()
+    network = network_of(model.network, model.sizes, model.parameters, torch.float64)
+    network.scaling = model.scaling
+    read = network.table(task.reviews)[
+        histories_before(task.reviews, rows).review, : network.n_scaled
+    ].numpy()
     assert read.mean(axis=0) == pytest.approx(0, abs=1e-6)
     assert read.std(axis=0) == pytest.approx(1, abs=1e-6)
 

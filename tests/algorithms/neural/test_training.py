@@ -13,20 +13,20 @@ from trial import FOLD, REVIEWS
 
 from srs_eval.algorithms.neural.network import network_of
 from srs_eval.algorithms.neural.published import GruNetwork
-from srs_eval.algorithms.neural.recipes import Ramps, Recipe
-from srs_eval.algorithms.neural.sequences import histories_before
+from srs_eval.algorithms.neural.recipes import Recipe
 from srs_eval.algorithms.neural.training import epochs, training_batches
+from srs_eval.algorithms.recurrent.sequences import histories_before
 
 PLAIN = Recipe(epochs=4, batch_size=100, learning_rate=0.1)
 # A recipe, and its learning rate after a share of all steps.
 RECIPES = [
     (PLAIN, lambda done: 0.05 * (1 + math.cos(math.pi * done))),
     (
-        replace(PLAIN, betas=(0.8, 0.9), weight_decay=0.3, clip=5.0, schedule=lambda done: 1.0),
+        replace(PLAIN, betas=(0.8, 0.9), weight_decay=0.3, clip=5.0, ramps=(1.0, 0.5, 1.0)),
         lambda done: 0.1,
     ),
     (
-        replace(PLAIN, exponent=1.2, learning_rate=0.7, schedule=Ramps(0.2, 0.25, 0.5), prox=0.3),
+        replace(PLAIN, exponent=1.2, learning_rate=0.7, ramps=(0.2, 0.25, 0.5), prox=0.3),
         lambda done: 0.7 * 16000**-0.2 * float(np.interp(done, [0, 0.25, 1], [0.2, 1, 0.5])),
     ),
 ]
@@ -38,9 +38,8 @@ def test_training_takes_the_steps_of_pytorchs_optimiser_and_tells_each_epochs_lo
     start = 0.1 * np.arange(39)
     ours, theirs = (network_of(GruNetwork, (2,), start, torch.float64) for _ in range(2))
     seeds = (np.random.default_rng(3), torch.Generator().manual_seed(5))
-    told = list(epochs(ours, (), histories, recipe, *seeds))
-    cards = histories.about(100, np.random.default_rng(3).permutation(len(histories.length)))
-    batches = training_batches(theirs, (), histories, cards, np.ones(len(FOLD.train)))
+    told = list(epochs(ours, histories, recipe, *seeds))
+    batches = training_batches(theirs, histories, recipe, np.random.default_rng(3))
     optimiser = torch.optim.AdamW(
         theirs.parameters(), betas=recipe.betas, weight_decay=recipe.weight_decay, eps=1e-8
     )
@@ -76,9 +75,9 @@ def logs_and_rows(draw):
     return cards, rows
 
 
-@given(logs_and_rows(), st.integers(1, 10), st.randoms(use_true_random=False))
+@given(logs_and_rows(), st.integers(1, 10), st.integers(0, 99))
 def test_every_target_is_read_after_the_earlier_reviews_of_its_card_and_nothing_else_is(
-    case, size, random
+    case, size, seed
 ):
     cards, rows = case
     histories = histories_before(log_of(cards, range(len(cards))), np.array(rows, np.int64))
@@ -86,8 +85,7 @@ def test_every_target_is_read_after_the_earlier_reviews_of_its_card_and_nothing_
     expected = {row: past for row, past in before.items() if past}
     read = sorted({past for earlier in expected.values() for past in earlier})
     assert sorted(histories.review.tolist()) == read
-    order = np.array(random.sample(range(len(histories.length)), len(histories.length)), np.int64)
-    for batches in (histories.about(size, order), histories.alike(size)):
+    for batches in (histories.dealt(size, np.random.default_rng(seed)), histories.alike(size)):
         told, reviews = {}, []
         for batch in batches:
             reviews += batch.review[batch.review >= 0].tolist()  # the others are padding

@@ -16,6 +16,9 @@ import numpy as np
 from srs_eval.data.cards import CardRows, rows_by_card
 from srs_eval.data.reviews import IntArray, Reviews
 
+# More earlier reviews of its card has no review that is trained on.
+MOST_EARLIER = 64
+
 
 class CardBatch(NamedTuple):
     """A few cards side by side, the k-th review of each in step k."""
@@ -54,8 +57,9 @@ class Histories:
         length[self.number] = self.length
         return np.flatnonzero(self.cards.nth < length[self.cards.number])
 
-    def about(self, targets: int, order: IntArray) -> Iterator[CardBatch]:
-        """Batch whole cards, taken in `order`, with about so many targets each."""
+    def dealt(self, targets: int, rng: np.random.Generator) -> Iterator[CardBatch]:
+        """Batch whole cards at random, with about so many targets each."""
+        order = rng.permutation(len(self.number))
         count = self.targets[order]
         n_batches = -(-len(self.target) // targets)
         return self._batches(order, (np.cumsum(count) - count) * n_batches // count.sum())
@@ -76,20 +80,18 @@ class Histories:
         """Lay the cards of each group side by side; groups never decrease along `order`."""
         rank = np.argsort(order)
         by_card = np.lexsort((self.steps, rank[self.card]))
-        ends = np.cumsum(self.targets[order])
         cuts = np.flatnonzero(np.diff(group)) + 1
-        for first, end in zip([0, *cuts], [*cuts, len(order)], strict=True):
-            cards = order[first:end]
-            if not len(cards):
-                return
-            length = self.length[cards]
-            step = np.arange(length.max())[:, None]
-            is_over = step >= length
-            place = self.cards.begins[self.number[cards]] + np.where(is_over, 0, step)
-            review = np.where(is_over, -1, self.cards.order[place])
-            some = by_card[ends[first] - self.targets[cards[0]] : ends[end - 1]]
-            lane = rank[self.card[some]] - first
-            yield CardBatch(review, self.target[some], (self.steps[some] - 1) * len(cards) + lane)
+        targets = np.split(by_card, np.cumsum(self.targets[order])[cuts - 1])
+        for cards, some in zip(np.split(order, cuts), targets, strict=True):
+            if len(cards):
+                length = self.length[cards]
+                step = np.arange(length.max())[:, None]
+                place = self.cards.begins[self.number[cards]] + np.minimum(step, length - 1)
+                review = np.where(step < length, self.cards.order[place], -1)
+                lane = rank[self.card[some]] - rank[cards[0]]
+                yield CardBatch(
+                    review, self.target[some], (self.steps[some] - 1) * len(cards) + lane
+                )
 
 
 def histories_before(reviews: Reviews, rows: IntArray, *, longest: int | None = None) -> Histories:
