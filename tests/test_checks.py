@@ -5,25 +5,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from commands import QUIET, SMALL, outcome_of, write
-from invented import Logs, expect_one_log
+from invented import Logs
 from offenders import (
     CAUGHT,
     CHEATS,
     HONEST,
-    AStepLearnsFromTestRows,
     ChangesItsInput,
     EndsAWorker,
     Honest,
     Model,
     ReadsItsOwnRating,
     SkipsEveryUser,
-    clock,
     predicts,
 )
 from saved import setup_of
 
 import srs_eval as se
-from srs_eval.data.reviews import GROUPS, columns_of
 from srs_eval.evaluation.checks import (
     CheckFailed,
     check_algorithm,
@@ -31,7 +28,6 @@ from srs_eval.evaluation.checks import (
     check_goes_to_a_worker,
 )
 from srs_eval.evaluation.checks.lookahead import check_quickly, too_late
-from srs_eval.evaluation.checks.perturb import other_future, twice
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.evaluation.checks.trial import one_sided
 from srs_eval.metrics.panel import default_panel
@@ -59,29 +55,6 @@ BREAK = """
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
     check_quickly(honest())
-
-
-@pytest.mark.parametrize("same_day", [True, False])
-def test_the_invented_log_hangs_together_also_twice(same_day):
-    task = trial_task(same_day=same_day)
-    log, (fold,) = task.reviews, task.folds
-    expect_one_log(log)
-    assert (log.elapsed_days == 0).any() == same_day
-    rows = np.flatnonzero(log.elapsed_days > 0)
-    np.testing.assert_array_equal(np.r_[fold.train, fold.test], rows)
-    assert len(fold.train) == int(0.6 * len(rows))
-    for i, card in enumerate(log.card):
-        earlier = (log.card[:i] == card) & (log.elapsed_days[:i] > 0)
-        assert task.nth_review[i] == 1 + earlier.sum() + (log.elapsed_days[i] > 0)
-        assert task.lapses[i] == (earlier & ~log.recalled[:i]).sum()
-    both, n = twice(log), len(log)
-    expect_one_log(both)
-    assert (both.day[n], both.row[n]) == (log.day[-1] + 1, log.row[-1] + 1)
-    assert not set(both.card[:n]) & set(both.card[n:])
-    np.testing.assert_array_equal(both.rating, np.tile(log.rating, 2))
-    # a cheat can add the readings of the clock up
-    if same_day:
-        assert log.duration_ms[fold.test[clock(log)[fold.test] < 0.5]].mean() > 10_000
 
 
 @pytest.mark.parametrize("same_day", [True, False])
@@ -116,21 +89,6 @@ def test_an_exception_is_reported_once_with_its_line_and_kept_as_the_cause():
     assert "test_checks.py:" in line
 
 
-def test_all_failures_are_reported_at_once():
-    class Doubly(AStepLearnsFromTestRows):
-        def model(self, level):
-            model = super().model(level)
-            return Model(
-                lambda log, rows: model.predict(log, rows) * (0.9 + 0.1 * log.recalled[rows]),
-                model.parameters,
-            )
-
-    with pytest.raises(
-        CheckFailed, match=r"(?s)moved when ratings.*\n.*moved when the reviews after"
-    ):
-        check_algorithm(Doubly())
-
-
 def test_a_task_that_is_skipped_is_said_to_be_with_the_reason():
     for task in (None, trial_task(same_day=False)):
         with pytest.raises(CheckFailed, match="there is no user like that"):
@@ -149,29 +107,6 @@ def test_a_task_of_ones_own_is_used_and_left_as_it_was():
 def test_a_worker_that_ends_is_told():
     with pytest.raises(CheckFailed, match=r"worker process \(exit 3\)"):
         check_goes_to_a_worker(EndsAWorker())
-
-
-@pytest.mark.parametrize("hard", [True, False])
-@pytest.mark.parametrize("row", [60, 200])
-def test_another_future_is_a_log_like_others_and_the_same_until_it_begins(row, hard):
-    reviews = trial_task(same_day=True).reviews
-    rng = np.random.default_rng(1)
-    recalled = rng.random(len(reviews) - row) < 0.5
-    future = other_future(reviews, recalled, rng, hard=hard)
-    expect_one_log(future)
-    for name, column in columns_of(reviews).items():
-        known = row + (name in ("card", "day", "elapsed", "elapsed_days", *GROUPS, "state", "row"))
-        np.testing.assert_array_equal(getattr(future, name)[:known], column[:known])
-    np.testing.assert_array_equal(future.recalled[row:], recalled)
-    np.testing.assert_array_equal(future.state[row + 1 :], 3 if hard else 2)
-    took, again = future.duration_ms[row:], future.card[row + 1 :] == future.card[row]
-    assert ((took >= np.sqrt(100 * 100_000)) == hard).all()
-    assert 100 <= took.min() < took.max() <= 100_000
-    assert again[::2].all() if hard else not again.any()
-    assert (future.elapsed_days[row + 1 :] > 0).all()
-    for group in GROUPS:
-        assert len(set(getattr(future, group)[row + 1 :].tolist())) == 1, group
-    assert future.user != reviews.user
 
 
 @pytest.mark.parametrize(

@@ -88,19 +88,18 @@ def test_a_module_predicts_and_learns_what_the_same_equations_do_in_the_engine(
     assert np.isnan(nothing.predict(reviews, first)).all()
 
 
-def histories(rng, n, days=365, users=40, common=0.05, shift=0.0, since=0):
+def histories(rng, n, users):
     """Simulate days of an app: mean recall less predictions, and its variance if independent.
 
-    A whole day is easier or harder for everyone (`common`), and for a user; there are fewer reviews
-    at weekends; from day `since` on, recall is `shift` higher.
+    A whole day is easier or harder for everyone, and for a user; there are fewer reviews at
+    weekends.
     """
     for _ in range(n):
-        size = (days, users)
-        reviews = rng.poisson(np.where(np.arange(days) % 7 < 5, 10, 3)[:, None], size) + 1
-        effect = rng.normal(0, common, days)[:, None] + rng.normal(0, 0.1, size)
+        size = (365, users)
+        reviews = rng.poisson(np.where(np.arange(365) % 7 < 5, 10, 3)[:, None], size) + 1
+        effect = rng.normal(0, 0.05, 365)[:, None] + rng.normal(0, 0.1, size)
         p = rng.uniform(0.85, 0.95, size)
         true = np.clip(p + np.clip(effect, -0.05, 0.05), 0, 1)
-        true = np.clip(true + np.where(np.arange(days) >= since, shift, 0)[:, None], 0, 1)
         residual = (rng.binomial(reviews, true) - reviews * p).sum(axis=1)
         count = reviews.sum(axis=1)
         yield residual / count, (reviews * p * (1 - p)).sum(axis=1) / count**2

@@ -1,6 +1,5 @@
 """Optional methods: fits that start from the fit before, fits in steps, and how they are found."""
 
-import time
 import zlib
 
 import numpy as np
@@ -117,18 +116,6 @@ def test_the_loss_on_test_rows_is_noted_after_each_step_unless_it_starts_from_ot
     begun.pretrained = True
     (fit, *_) = evaluated(logs_of(1), begun).fits
     assert (begun.taken, fit.parameters, fit.test_log_loss) == (0, (0.8,), ())
-
-
-def test_the_time_of_a_fit_is_without_that_of_the_losses(logs_of):
-    def slow(rows):
-        end = time.process_time() + 0.1
-        while time.process_time() < end:
-            pass
-        return np.full(len(rows), 0.5)
-
-    (fit,) = evaluated(logs_of(1), Walks(lambda steps: (Told(slow) for _ in steps))).fits
-    assert len(fit.test_log_loss) == STEPS
-    assert fit.seconds < 0.1
 
 
 class Unseen:

@@ -25,7 +25,7 @@ from srs_eval.evaluation.scoring import summarise_users
 from srs_eval.metrics.bootstrap import cluster_intervals
 from srs_eval.metrics.means import clipped, mean_of_users
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.predictions import Curves, concatenate, rows_fingerprint, select
+from srs_eval.metrics.predictions import concatenate, rows_fingerprint
 from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import Tally
 from srs_eval.protocol.prequential import Prequential
@@ -134,16 +134,6 @@ def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altoget
     assert not np.isnan(result.facts.metrics["log_loss"].mean_users)
 
 
-def test_runs_that_scored_the_same_reviews_have_the_same_fingerprint(scored):
-    _, one = scored(Average(), 1, 2)
-    _, other = scored(Fsrs6(fit="default"), 2, 1)
-    _, without = scored(Ends(FitError("no"), users=[2], fold=0), 1, 2)
-    _, fewer = scored(Average(), 1)
-    assert one.facts.rows_fingerprint == other.facts.rows_fingerprint
-    assert len({e.facts.rows_fingerprint for e in (one, without, fewer)}) == 3
-    assert without.by_user.rows == (one.by_user.rows[0], "")
-
-
 @pytest.mark.parametrize("status", ["failed", "skipped"])
 def test_where_nothing_worked_there_are_no_numbers_but_every_fit(status, tmp_path):
     logs = (ReviewLog(5, {"cards": 2, "manual": 1}, "aa"), ReviewLog(7, {"manual": 4}, "bb"))
@@ -215,41 +205,18 @@ def test_a_metric_cannot_change_what_others_are_computed_from():
     p.sort()  # the caller's array is as writable as it was
 
 
-def of(user, rows, *, p=0.5, recalled=True, curves=0, facts=True):
-    n, sampled = len(rows), np.arange(curves)
-    times = np.tile([1.0, 2.0], (curves, 1))
-    kept = Curves(sampled * 0, sampled, np.array(rows)[:curves], times, times / 3, times / 4)
-    return predicted(
-        np.full(n, p),
-        np.full(n, recalled),
-        users=(user,),
-        row=np.array(rows, np.int64),
-        elapsed_days=np.ones(n) if facts else None,
-        curves=kept if curves else None,
-    )
-
-
-def test_parts_of_a_user_are_joined_by_name_and_selected():
-    joined = concatenate([of("a", [1, 2]), of("b", [1], p=0.7), of("a", [3])])
-    assert joined.users == ("a", "b")
-    assert joined.user.tolist() == [0, 0, 1, 0]
-    assert joined.row.tolist() == [1, 2, 1, 3]
-    assert joined.p.tolist() == [0.5, 0.5, 0.7, 0.5]
-    assert select(joined, np.array([3, 0])).row.tolist() == [3, 1]
-    assert select(joined, joined.row > 1).row.tolist() == [2, 3]
-    assert concatenate([]) is None
-    # Curves go with their users, and facts that a part lacks are lacking.
-    joined = concatenate([of("a", [1, 2]), of("b", [5, 6], curves=2, facts=False)])
-    assert joined.curves.user.tolist() == [1, 1]
-    assert joined.elapsed_days is None
+def of(rows, p=0.5):
+    n = len(rows)
+    outcomes = np.full(n, p), np.ones(n, bool)
+    return predicted(*outcomes, users=("a",), row=np.array(rows, np.int64))
 
 
 @given(st.permutations(range(1, 8)))
 def test_the_fingerprint_of_scored_reviews_is_of_rows_and_outcomes_in_any_order(rows):
-    expected = rows_fingerprint(of("a", [1, 2, 3, 4, 5, 6, 7]))
-    first, *others = (of("a", [row], p=0.9) for row in rows)
+    expected = rows_fingerprint(of([1, 2, 3, 4, 5, 6, 7]))
+    first, *others = (of([row], p=0.9) for row in rows)
     assert rows_fingerprint(concatenate([first, *others])) == expected
-    for part in (of("a", [9]), of("a", [8, 9]), replace(first, recalled=~first.recalled)):
+    for part in (of([9]), of([8, 9]), replace(first, recalled=~first.recalled)):
         assert rows_fingerprint(concatenate([part, *others])) != expected
 
 

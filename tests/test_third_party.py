@@ -1,6 +1,7 @@
 """Options of other packages are found in any folder, also by srs_eval as it is installed."""
 
 import os
+import re
 import sys
 import sysconfig
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from commands import QUIET, SMALL, process, say_installed, summary_of, write
 
 from srs_eval.runs.config import composed
 
+ROOT = Path(__file__).parents[1]
 GROUPS = ("algo", "data", "panel", "protocol")
 MODULE = """
 from pathlib import Path
@@ -48,13 +50,8 @@ build-backend = "setuptools.build_meta"
 name = "srs-half-day"
 version = "0.1.0"
 
-[project.entry-points."srs_eval.conf"]
-half_day = "srs_half_day"
-
-[tool.setuptools]
-packages = ["srs_half_day"]
-package-data = { srs_half_day = ["conf/*/*.yaml"] }
-""",
+"""
+    + re.search(r"```toml\n(.*?)```", (ROOT / "docs/plugins.md").read_text("utf-8"), re.S)[1],
     "srs_half_day/__init__.py": """
 from srs_eval.algorithms.baselines import Constant
 
@@ -120,9 +117,6 @@ def test_a_package_installed_by_pip_is_found_by_the_wheel_of_srs_eval(installed,
     words = ["-m", "algo=half_day,avg", *SMALL, *QUIET, "hydra.sweep.dir=both"]
     assert "half_day" in run([python, "-W", "error", "-m", "srs_eval", *words], tmp_path)
     assert summary_of(tmp_path / "both" / "0_half_day")["users"] == 2
-
-
-ROOT = Path(__file__).parents[1]
 
 
 def run(words, folder):

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm, When
+from srs_eval.algorithms.history import CurveOnly
 from srs_eval.algorithms.options import NotNegative, Probability
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
@@ -15,7 +16,7 @@ from srs_eval.errors import FitError, FitSkipped
 
 
 @dataclass(frozen=True, slots=True)
-class FlatModel:
+class FlatModel(CurveOnly):
     """One probability for every review, however long ago the last one was."""
 
     p: float  # The probability. A 0 or 1 is predicted as the nearest number inside (0, 1)
@@ -23,10 +24,6 @@ class FlatModel:
     @property
     def parameters(self) -> tuple[float, ...]:
         return (self.p,)
-
-    def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict the same for each of `rows`."""
-        return uncertain(np.full(len(rows), self.p))
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict the same at every elapsed time: this model has given up on forgetting."""

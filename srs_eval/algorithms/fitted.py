@@ -206,10 +206,7 @@ class Fitted(_Options, Algorithm, ABC):
         learned = Learned(note=note, fallback=bool(lacking))
         return problem.model(start if lacking else tuple(w.tolist()), learned)
 
-    def refit(
-        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator, previous: MemoryModel
-    ) -> MemoryModel:
-        return self.fit(reviews, rows, rng, previous)
+    refit = fit
 
     def objective(self, problem: Problem, rows: IntArray, centre: FloatArray) -> Objective:
         """Return what ``newton`` minimises."""

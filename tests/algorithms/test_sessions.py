@@ -19,7 +19,7 @@ from srs_eval.algorithms.sessions.features import (
     answers_of,
 )
 from srs_eval.algorithms.sessions.session_filter import Forecast, SessionFilter
-from srs_eval.algorithms.sessions.walk import fitted_in_stages, learn_weights, walk
+from srs_eval.algorithms.sessions.walk import Filter, learn_weights
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -85,7 +85,8 @@ def test_training_rows_are_predicted_by_fits_to_earlier_ones():
             seen.append((self.last, rows))
             return np.full(len(rows), 0.5)
 
-    stages = fitted_in_stages(Recording(), REVIEWS, FOLD.train, np.random.default_rng(0))
+    base = Filter(Recording(), (), np.zeros(0), 0.0)
+    stages = base.in_stages(REVIEWS, FOLD.train, np.random.default_rng(0))
     assert len(stages.models) > 2
     stages.log_odds(REVIEWS)
     for last, rows in seen:
@@ -95,22 +96,16 @@ def test_training_rows_are_predicted_by_fits_to_earlier_ones():
     np.testing.assert_array_equal(predicted, np.flatnonzero(REVIEWS.elapsed > 0))
 
 
-def test_predictions_are_those_of_the_weights_at_the_time():
-    model = fitted(SessionFilter(Hlr(), features="small", trust=1))
-    walked = walk(model.stages, model.prior, REVIEWS, len(REVIEWS))
-    live = walked.path[np.maximum(np.arange(len(walked.rows)) - walked.first, 0)]
-    expected = expit(walked.z + (walked.features * live).sum(axis=1))
-    p = model.predict(REVIEWS, walked.rows)
-    np.testing.assert_allclose(p, expected, rtol=1e-12)
-
-
 def test_what_is_mixed_has_the_shares_of_its_evidence_half_of_it_dropped_at_each_fit():
     model = fitted(SessionFilter(Hlr(), trust=0.3))
-    walked = walk(model.stages, model.prior, REVIEWS, len(REVIEWS))
-    z = walked.z + walked.terms.sum(axis=1)
+    walked = model.filter.walk(REVIEWS, len(REVIEWS))
+    live = walked.path[np.maximum(np.arange(len(walked.rows)) - walked.first, 0)]
+    z = walked.z + (walked.features * live).sum(axis=1)
+    alone = fitted(SessionFilter(Hlr(), trust=1)).predict(REVIEWS, walked.rows)
+    np.testing.assert_allclose(alone, expit(z), rtol=1e-9)
     p = expit([walked.z, z, 2 + 0.85 * (z - 2)])
     start = evidence = np.log([0.7, 0.15, 0.15])
-    begins = set(np.searchsorted(walked.rows, model.stages.begins[1:]).tolist())
+    begins = set(np.searchsorted(walked.rows, model.filter.begins[1:]).tolist())
     expected = []
     for k, recalled in enumerate(REVIEWS.recalled[walked.rows]):
         if k in begins:
@@ -141,8 +136,8 @@ def test_weights_errors_and_contributions_are_kept(logs_of):
 
 def test_a_forecast_is_the_base_moved_by_what_was_known_of_the_card():
     model = fitted(Forecast(Hlr(), width=0.5))
-    walked = walk(model.stages, model.prior, REVIEWS, len(REVIEWS))
-    names = list(model.prior.features)
+    walked = model.filter.walk(REVIEWS, len(REVIEWS))
+    names = list(model.filter.features)
     assert names[2:] == [*CARD, *SESSION]
     expected = []
     for row in FOLD.test:

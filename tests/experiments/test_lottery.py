@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from anki_files import DAY_MS, MORNING, SETTINGS, collection
 from cases import loaded
-from commands import apart
 from estimates import change, effect
 from invented import Ends, Told
 from months import BY_HAND, EARLY, FORGOTTEN, NO_INTERVAL, SEED, UNEXPLAINED, reconstructed
@@ -149,14 +148,3 @@ def test_every_answer_is_used_or_counted_by_reason(tmp_path):
     draws = draws_table(lottery).set_index("effect of the draw on")
     assert draws.loc["ln days that went by", "t"] > 10
     assert (draws.filter(like="before:", axis=0)["t"].abs() < 5).all()
-
-
-@pytest.mark.slow
-def test_collections_of_ones_own_are_studied_by_the_program(tmp_path):
-    path = tmp_path / "own.anki2"
-    write_collection(path, np.random.default_rng(1), cards=80, rule=Rule.V3)
-    words = f"data.path=[{path}]", "algo=[hlr]", "hydra.run.dir=out"
-    done = apart(tmp_path, *words, program=[str(study.__file__)])
-    assert done.status == 0, done.text
-    tables = {file.stem for file in (tmp_path / "out" / "tables").glob("*.csv")}
-    assert tables == {"models", "draws", "answers", "months"}

@@ -190,12 +190,9 @@ class LstmCurves(NetworkAlgorithm):
     are skipped. Source: the public benchmark (srs-benchmark, 2026).
 
     Published row, without same-day reviews (pretrained with Reptile on users 1 to 100, who are
-    scored too; fine-tuned on each user): log loss 0.3332, RMSE(bins) 0.05378, AUC 0.7329. With
-    `weights`, fits start at them by the published recipe, except that the state of the inner
-    optimiser is not kept: 20 epochs, batches of 16,384, learning rates that rise to 0.0065 and
-    fall again, weight decay, a pull towards the weights, and more weight on recent reviews.
-    Without, weights are drawn and trained for 20 epochs by the common recipe, with the same weight
-    on recent reviews.
+    scored too; fine-tuned on each user): log loss 0.3332, RMSE(bins) 0.05378, AUC 0.7329. Fits are
+    those of `GruCurves`, with numbers of their own: from `weights`, 20 epochs, batches of 16,384,
+    and learning rates that rise to 0.0065; from drawn weights, 20 epochs.
 
     Parameters
     ----------

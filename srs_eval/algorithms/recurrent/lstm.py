@@ -274,11 +274,8 @@ class LstmPublished(FittingInSteps):
     log loss, last epoch kept; targets with more than 64 earlier reviews are left out) except
     for what is in a batch. There, a batch is 512 reviews with histories of like length, each
     with its own copy of its card's history. Here, a card is read once and predicts all its
-    reviews on the way, so a batch is as many whole cards as have about 512 reviews to predict:
-    the same gradients, grouped by card. As there, batches are made once, and used in an order
-    drawn anew for each epoch. Cards are dealt to them at random: batches of cards of like
-    length would need less padding, but such cards have like outcomes too, and batches of them
-    train worse.
+    reviews on the way, so a batch is as many whole cards, dealt at random, as have about 512
+    reviews to predict. As there, batches are used in an order drawn anew for each epoch.
 
     A user with 500 training reviews gets 5 steps in all, which is hardly a training: it is here
     to compare with the public number. Use ``algo=lstm`` otherwise. No published row is a mean

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -25,11 +24,6 @@ _LARGEST_LOG_DECAY = 2.5
 _LARGEST_PUBLISHED = 25.0
 # Compile time grows with the square of the hidden units: about 5 s for 8, 20 s for 16.
 Hidden = Annotated[int, Strict(), Ge(1), Le(16)]
-
-
-@cache
-def _unbounded(n: int) -> ParameterSpace:
-    return ParameterSpace((0.0,) * n, (-math.inf,) * n, (math.inf,) * n, (1.0,) * n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +50,8 @@ class LstmLayer:
     @property
     def parameters(self) -> ParameterSpace:
         """All weights, without bounds."""
-        return _unbounded(self.first_output + self.outputs * (self.hidden + 1))
+        n = self.first_output + self.outputs * (self.hidden + 1)
+        return ParameterSpace((0.0,) * n, (-math.inf,) * n, (math.inf,) * n, (1.0,) * n)
 
     def time(self, m: Maths, elapsed: Value) -> Value:
         """Return elapsed days as the layer reads them."""

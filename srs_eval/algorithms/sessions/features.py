@@ -162,7 +162,6 @@ def answers_of(reviews: Reviews, z: FloatArray) -> Answers:
 Formula = Callable[[Answers], FloatArray]
 
 _AGAIN, _HARD, _EASY = 1, 2, 4
-LEVEL = "level"
 # What is left of the means of answer times after another: of the user's, and of a card's.
 _USER_KEEPS, _CARD_KEEPS = 0.966, 0.7
 _USUAL_LOG_SECONDS = 2.0
@@ -287,7 +286,7 @@ def _sibling(answers: Answers, *, today: bool, answer: bool) -> FloatArray:
 
 # By the groups that are shown together in tables and figures.
 _BY_GROUP: Mapping[str, Mapping[str, Formula]] = {
-    LEVEL: {
+    "level": {
         "bias": lambda answers: np.ones(len(answers)),
         "slope": lambda answers: answers.z,
         "deviation": lambda answers: answers.z - 2,
@@ -341,6 +340,8 @@ _BY_GROUP: Mapping[str, Mapping[str, Formula]] = {
 FORMULAS = {name: formula for each in _BY_GROUP.values() for name, formula in each.items()}
 GROUP_OF = {name: group for group, each in _BY_GROUP.items() for name in each}
 
+# A bias, and the log-odds of the base themselves.
+LEVEL = tuple(_BY_GROUP["level"])
 # What other cards of the note say, where a log has notes.
 SIBLINGS = tuple(_BY_GROUP["siblings"])
 # What a session does to all cards.

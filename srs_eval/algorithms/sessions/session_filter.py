@@ -25,16 +25,8 @@ from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import NotNegative, Positive, Share
 from srs_eval.algorithms.schedulers.sbd import Sbd
-from srs_eval.algorithms.sessions.features import (
-    CARD,
-    FORMULAS,
-    GROUP_OF,
-    LEVEL,
-    SESSION,
-    SETS,
-    SIBLINGS,
-)
-from srs_eval.algorithms.sessions.walk import Prior, Stages, Walk, contributions, walk, walk_through
+from srs_eval.algorithms.sessions.features import CARD, FORMULAS, LEVEL, SESSION, SETS, SIBLINGS
+from srs_eval.algorithms.sessions.walk import Filter, Walk, contributions
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.engine.equations import uncertain
 
@@ -49,10 +41,9 @@ SHARES = {"fsrs7": 0.5, "logistic": 0.25, "sbd": 0.25}
 
 @dataclass(frozen=True, slots=True)
 class SessionModel:
-    """Fits of the base algorithm and the prior of the filter, which predicts from a whole log."""
+    """A filter whose base is fitted, which predicts from a whole log."""
 
-    stages: Stages  # Fits of the base algorithm
-    prior: Prior
+    filter: Filter
     trust: float
     # Weights after the training reviews, of which predictions make no use
     parameters: tuple[float, ...]
@@ -64,20 +55,15 @@ class SessionModel:
 
         Reviews on the day of the card's previous review are predicted by the base model.
         """
-        walked = walk(self.stages, self.prior, reviews, int(rows.max(initial=-1)) + 1)
-        p = np.asarray(expit(walked.answers.z))
-        p[walked.rows] = self._filtered(walked)
-        return uncertain(p[rows])
-
-    def _filtered(self, walked: Walk) -> FloatArray:
-        """Return the predictions of all later-day reviews."""
+        walked = self.filter.walk(reviews, int(rows.max(initial=-1)) + 1)
         z = walked.z + walked.terms.sum(axis=1)
-        if self.trust == 1:
-            return np.asarray(expit(z))
-        pulled = _USUAL_LOG_ODDS + _PULLED * (z - _USUAL_LOG_ODDS)
-        mixed = np.stack([walked.z, z, pulled])
-        shares = softmax(self._evidence(walked, mixed), axis=0)
-        return np.asarray((shares * expit(mixed)).sum(axis=0))
+        p, filtered = np.asarray(expit(walked.answers.z)), expit(z)
+        if self.trust < 1:
+            pulled = _USUAL_LOG_ODDS + _PULLED * (z - _USUAL_LOG_ODDS)
+            mixed = np.stack([walked.z, z, pulled])
+            filtered = (softmax(self._evidence(walked, mixed), axis=0) * expit(mixed)).sum(axis=0)
+        p[walked.rows] = filtered
+        return uncertain(p[rows])
 
     def _evidence(self, walked: Walk, z: FloatArray) -> FloatArray:
         """Return log weights, before each answer, of base, filter and filter pulled together.
@@ -88,7 +74,7 @@ class SessionModel:
         gain = loss[0] - loss
         gain[:, : walked.first] = 0.0
         evidence, total = np.empty_like(gain), np.zeros((len(z), 1))
-        begins = np.searchsorted(walked.rows, self.stages.begins[1:]).tolist()
+        begins = np.searchsorted(walked.rows, self.filter.begins[1:]).tolist()
         for begin, end in pairwise([0, *begins, len(walked.rows)]):
             after = np.cumsum(np.hstack([total, gain[:, begin:end]]), axis=1)
             evidence[:, begin:end] = after[:, :-1]
@@ -150,13 +136,11 @@ class SessionFilter(Combined):
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
         features = SETS[self.features] + (SIBLINGS if reviews.note is not None else ())
-        level = [GROUP_OF[name] == LEVEL for name in features]
-        width = np.where(level, float(self.level_width), float(self.width))
-        prior = Prior(features, width, float(self.drift))
-        stages, walked, learned = walk_through(self.base, prior, reviews, rows, rng)
-        learned = replace(learned, contributions=contributions(walked, prior))
-        weights = tuple(walked.path[-1].tolist())
-        return SessionModel(stages, prior, float(self.trust), weights, learned)
+        width = np.where(np.isin(features, LEVEL), float(self.level_width), float(self.width))
+        prior = Filter(self.base, features, width, float(self.drift))
+        own, walked, learned = prior.fit(reviews, rows, rng)
+        learned = replace(learned, contributions=contributions(walked, features))
+        return SessionModel(own, float(self.trust), tuple(walked.path[-1].tolist()), learned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,26 +207,23 @@ class Mixture(Combined):
             for algorithm, model in zip(self.combined, earlier, strict=True)
         )
         named = dict(zip(SHARES, models, strict=True))
-        parts = chain.from_iterable(
-            as_part(model, Part(name, name, n_train=len(rows))) for name, model in named.items()
-        )
-        return MixtureModel(self.combined, models, learned=learned_together(named, parts))
+        own = [as_part(model, Part(name, name, n_train=len(rows))) for name, model in named.items()]
+        return MixtureModel(self.combined, models, learned=learned_together(named, chain(*own)))
 
     refit = fit
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastModel(Combination):
-    """Fits of the base algorithm and the prior of the correction."""
+    """A filter whose base is fitted, with the weights that a card's previous review leaves."""
 
-    stages: Stages  # Fits of the base algorithm
-    prior: Prior
+    filter: Filter
     parameters: tuple[float, ...]  # Weights after the training reviews
     # Record of the last fit, and standard errors of the weights
     learned: Learned = field(default_factory=Learned)
 
     def made_of(self) -> tuple[MemoryModel, ...]:
-        return self.stages.models
+        return self.filter.models
 
     def answer(self, asked: Asked) -> FloatArray:
         """Correct the base by what was known at the end of the previous review of each card.
@@ -250,13 +231,13 @@ class ForecastModel(Combination):
         Less than half a day after it, predictions are those of the base model.
         """
         reviews, rows = asked.reviews, asked.rows
-        walked = walk(self.stages, self.prior, reviews, int(rows.max(initial=-1)) + 1)
+        walked = self.filter.walk(reviews, int(rows.max(initial=-1)) + 1)
         if asked.elapsed is None:
             elapsed, z = reviews.elapsed[rows], walked.answers.z[rows]
         else:
-            elapsed, z = asked.elapsed.T, self.stages.log_odds_of(asked).T
+            elapsed, z = asked.elapsed.T, self.filter.log_odds_of(asked).T
         # Training reviews before it have taught the base as well.
-        until = np.minimum(self.stages.begins[-1], rows)
+        until = np.minimum(self.filter.begins[-1], rows)
         entry = np.searchsorted(walked.rows, np.maximum(walked.answers.previous[rows] + 1, until))
         weights = walked.path[np.maximum(entry - walked.first, 0)]
         moved, slope = weights[:, 0].copy(), weights[:, 1]
@@ -313,6 +294,7 @@ class Forecast(Combined):
         sizes = (len(_LEVEL_OF_CARD), len(CARD), len(SESSION))
         width = np.repeat(np.array(widths, np.float64), sizes)
         # The session's features are only there to learn the other weights well.
-        prior = Prior((*_LEVEL_OF_CARD, *CARD, *SESSION), width, float(self.drift))
-        stages, walked, learned = walk_through(self.base, prior, reviews, rows, rng)
-        return ForecastModel(stages, prior, tuple(walked.path[-1].tolist()), learned)
+        names = (*_LEVEL_OF_CARD, *CARD, *SESSION)
+        prior = Filter(self.base, names, width, float(self.drift))
+        own, walked, learned = prior.fit(reviews, rows, rng)
+        return ForecastModel(own, tuple(walked.path[-1].tolist()), learned)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numba
 import numpy as np
@@ -69,13 +71,66 @@ def learn_weights(
     return weights, covariance
 
 
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """Fits of one algorithm to the first 1/32, 1/16, ... and all of the training reviews."""
+@dataclass(frozen=True)
+class Walk:
+    """Later-day reviews of a log, their features, and the weights after each answer."""
 
-    algorithm: Algorithm  # What was fitted, which says what its models may see
-    models: tuple[MemoryModel, ...]  # The fits, each from the one before if the algorithm can
-    begins: tuple[int, ...]  # First row after the training reviews of each
+    answers: Answers
+    rows: IntArray  # [m]: Rows of the later-day reviews
+    features: FloatArray  # [m, features]
+    path: FloatArray  # [answers + 1, features]: Weights after k answers
+    covariance: FloatArray  # [features, features]: Of the weights after the last answer
+    # Entry of the first review that is learned from: before it there is no prediction out of sample
+    first: int
+    z: FloatArray  # [m]: Log-odds of the base model
+    sign: FloatArray  # [m]: Minus 1 where a review was recalled, 1 where it was not
+    # [m, features]: What each feature adds to the log-odds, by the weights before each answer
+    terms: FloatArray
+
+
+@dataclass(frozen=True)
+class Filter:
+    """An algorithm, and features with weights that are learned from what it leaves unexplained."""
+
+    algorithm: Algorithm  # The base
+    # Names in `FORMULAS`, and the variances of their weights, of mean 0, before the first answer
+    features: tuple[str, ...]
+    width: FloatArray
+    drift: float  # Share of the widths that is added to the variances after each answer
+    # Fits of the base to the first 1/32, 1/16, ... and all of the training reviews, and the first
+    # row after the training reviews of each
+    models: tuple[MemoryModel, ...] = ()
+    begins: tuple[int, ...] = ()
+
+    def in_stages(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> Self:
+        """Fit the base to growing parts of the training rows, from the one before if it can."""
+        models: list[MemoryModel] = []
+        begins: list[int] = []
+        sizes = [int(len(rows) * share) for share in _SHARES]
+        for size in [*(size for size in sizes if size >= _FEWEST), len(rows)]:
+            previous = models[-1] if models else None
+            seen = as_seen_by(self.algorithm, reviews, rows[:size])
+            try:
+                models.append(fitted(self.algorithm, *seen, rng, previous))
+            except FitSkipped:
+                if size == len(rows):
+                    raise
+            else:
+                begins.append(int(rows[size - 1]) + 1 if size else 0)
+        return replace(self, models=tuple(models), begins=tuple(begins))
+
+    def fit(
+        self, reviews: Reviews, rows: IntArray, rng: np.random.Generator
+    ) -> tuple[Self, Walk, Learned]:
+        """Fit the base in stages, and learn the weights from `rows` on the way; record both."""
+        own = self.in_stages(reviews, np.sort(rows), rng)
+        walked, last = own.walk(reviews, own.begins[-1]), own.models[-1]
+        learned = replace(
+            learned_by(last),
+            standard_errors=tuple(np.sqrt(np.diag(walked.covariance)).tolist()),
+            parts=tuple(as_part(last, Part("base", "base", n_train=len(rows)))),
+        )
+        return own, walked, learned
 
     def segments(self, reviews: Reviews) -> tuple[tuple[MemoryModel, int, int], ...]:
         """Return each model with the first row it predicts and the row after the last one.
@@ -107,87 +162,26 @@ class Stages:
         ]
         return log_odds(asked.seen_by(self.algorithm).by_rows(parts))
 
-
-def fitted_in_stages(
-    algorithm: Algorithm, reviews: Reviews, rows: IntArray, rng: np.random.Generator
-) -> Stages:
-    """Fit an algorithm to growing parts of the training rows, which are in time order."""
-    models: list[MemoryModel] = []
-    begins: list[int] = []
-    sizes = [int(len(rows) * share) for share in _SHARES]
-    for size in [*(size for size in sizes if size >= _FEWEST), len(rows)]:
-        previous = models[-1] if models else None
-        seen = as_seen_by(algorithm, reviews, rows[:size])
-        try:
-            models.append(fitted(algorithm, *seen, rng, previous))
-        except FitSkipped:
-            if size == len(rows):
-                raise
-        else:
-            begins.append(int(rows[size - 1]) + 1 if size else 0)
-    return Stages(algorithm, tuple(models), tuple(begins))
+    def walk(self, reviews: Reviews, end: int) -> Walk:
+        """Compute the features of the log before row `end`, and learn their weights."""
+        reviews = reviews.take(np.arange(end))
+        answers = answers_of(reviews, self.log_odds(reviews))
+        if not np.isfinite(answers.z).all():
+            raise FitError("base: some predictions are no probabilities")
+        rows = np.flatnonzero(answers.later)
+        features = np.empty((len(rows), len(self.features)))
+        for number, name in enumerate(self.features):
+            features[:, number] = FORMULAS[name](answers)[rows]
+        first, z = int(np.searchsorted(rows, self.begins[0])), answers.z[rows]
+        recalled = reviews.recalled[rows]
+        learned = (features[first:], z[first:], recalled[first:].astype(np.float64))
+        path, covariance = learn_weights(*learned, self.width, self.drift)
+        terms = features * path[np.maximum(np.arange(len(rows)) - first, 0)]
+        sign = np.where(recalled, -1.0, 1.0)
+        return Walk(answers, rows, features, path, covariance, first, z, sign, terms)
 
 
-@dataclass(frozen=True)
-class Prior:
-    """Features, and the variances of their weights, of mean 0, before the first answer."""
-
-    features: tuple[str, ...]  # Names in `FORMULAS`
-    width: FloatArray  # [features]
-    drift: float  # Share of the widths that is added to the variances after each answer
-
-
-@dataclass(frozen=True)
-class Walk:
-    """Later-day reviews of a log, their features, and the weights after each answer."""
-
-    answers: Answers
-    rows: IntArray  # [m]: Rows of the later-day reviews
-    features: FloatArray  # [m, features]
-    path: FloatArray  # [answers + 1, features]: Weights after k answers
-    covariance: FloatArray  # [features, features]: Of the weights after the last answer
-    # Entry of the first review that is learned from: before it there is no prediction out of sample
-    first: int
-    z: FloatArray  # [m]: Log-odds of the base model
-    sign: FloatArray  # [m]: Minus 1 where a review was recalled, 1 where it was not
-    # [m, features]: What each feature adds to the log-odds, by the weights before each answer
-    terms: FloatArray
-
-
-def walk(stages: Stages, prior: Prior, reviews: Reviews, end: int) -> Walk:
-    """Compute the features of the log before row `end`, and learn their weights."""
-    reviews = reviews.take(np.arange(end))
-    answers = answers_of(reviews, stages.log_odds(reviews))
-    if not np.isfinite(answers.z).all():
-        raise FitError("base: some predictions are no probabilities")
-    rows = np.flatnonzero(answers.later)
-    features = np.empty((len(rows), len(prior.features)))
-    for number, name in enumerate(prior.features):
-        features[:, number] = FORMULAS[name](answers)[rows]
-    first, z = int(np.searchsorted(rows, stages.begins[0])), answers.z[rows]
-    recalled = reviews.recalled[rows]
-    learned = (features[first:], z[first:], recalled[first:].astype(np.float64))
-    path, covariance = learn_weights(*learned, prior.width, prior.drift)
-    terms = features * path[np.maximum(np.arange(len(rows)) - first, 0)]
-    sign = np.where(recalled, -1.0, 1.0)
-    return Walk(answers, rows, features, path, covariance, first, z, sign, terms)
-
-
-def walk_through(
-    algorithm: Algorithm, prior: Prior, reviews: Reviews, rows: IntArray, rng: np.random.Generator
-) -> tuple[Stages, Walk, Learned]:
-    """Fit an algorithm in stages, and learn the weights from `rows` on the way; record both."""
-    stages = fitted_in_stages(algorithm, reviews, np.sort(rows), rng)
-    walked, last = walk(stages, prior, reviews, stages.begins[-1]), stages.models[-1]
-    learned = replace(
-        learned_by(last),
-        standard_errors=tuple(np.sqrt(np.diag(walked.covariance)).tolist()),
-        parts=tuple(as_part(last, Part("base", "base", n_train=len(rows)))),
-    )
-    return stages, walked, learned
-
-
-def contributions(walked: Walk, prior: Prior) -> tuple[Contribution, ...]:
+def contributions(walked: Walk, features: Sequence[str]) -> tuple[Contribution, ...]:
     """Return how much log loss each group of features saves.
 
     Each answer is predicted with the weights before it, once with and once without what the
@@ -195,7 +189,7 @@ def contributions(walked: Walk, prior: Prior) -> tuple[Contribution, ...]:
     """
     if len(walked.rows) == walked.first:
         return ()
-    groups = [GROUP_OF[name] for name in prior.features]
+    groups = [GROUP_OF[name] for name in features]
     learned = slice(walked.first, None)
     sign, terms = walked.sign[learned], walked.terms[learned]
     z = walked.z[learned] + terms.sum(axis=1)

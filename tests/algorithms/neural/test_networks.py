@@ -118,19 +118,6 @@ def test_one_pass_per_card_has_the_loss_and_gradient_of_one_prefix_per_review(al
 
 
 @each
-def test_a_fit_leaves_pytorchs_random_numbers_alone(algorithm):
-    task = trial_task(same_day=algorithm.same_day)
-    before = torch.get_rng_state()
-    quick = replace(algorithm, epochs=1)
-    first = quick.fit(task.reviews, task.folds[0].train, np.random.default_rng(1))
-    assert torch.equal(torch.get_rng_state(), before)
-    torch.rand(3)
-    again = quick.fit(task.reviews, task.folds[0].train, np.random.default_rng(1))
-    assert first == again
-    assert first != quick.fit(task.reviews, task.folds[0].train, np.random.default_rng(2))
-
-
-@each
 def test_curves_fall_and_extreme_parameters_still_give_probabilities(algorithm):
     task = trial_task(same_day=algorithm.same_day)
     rows = task.folds[0].test
