@@ -1,4 +1,4 @@
-"""Models that are forgetting curves, and those that look back at the whole history of a card."""
+"""Models that are forgetting curves, and the histories of cards that some look back at."""
 
 from __future__ import annotations
 
@@ -116,19 +116,3 @@ class CurveOnly(ABC):
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict recall at each of `rows` from the card's reviews before it."""
         return self.predict_at(reviews, rows, reviews.elapsed[rows, None])[:, 0]
-
-
-class HistoryModel(CurveOnly):
-    """Base of models that look back at the whole history of a card."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def predict_after(self, history: History, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall `elapsed` days after the review before each of `rows` [len(rows)]."""
-
-    def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall at other elapsed times [len(rows), k], the history staying as it is."""
-        times = np.asarray(elapsed, np.float64)
-        each = np.repeat(rows, times.shape[1])
-        return self.predict_after(history_of(reviews), each, times.ravel()).reshape(times.shape)
