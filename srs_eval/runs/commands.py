@@ -137,8 +137,8 @@ def export(options: Export) -> int:
     problems: list[SrsEvalError] = []
     for user in users:
         try:
-            handover = FORMATS[options.to](fits.fitted(user, options.fold))
-            exported[_file_name(user, options.to)] = handover
+            fitted = fits.fitted(user, options.fold)
+            exported[_file_name(user, options.to)] = FORMATS[options.to](fitted)
         except SrsEvalError as error:
             problems.append(error)
     if not exported:

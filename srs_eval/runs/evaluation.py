@@ -139,17 +139,9 @@ def evaluate(
     """
     users = checked_users(setup.source)
     mine = of_shard(users, setup.content["shard"])
-    timeout = setup.content["fit_timeout"]
-    stuck_after = patience(timeout)
-    one = EvaluateUser(
-        setup.source,
-        _learned_from_others(setup, users),
-        setup.protocol,
-        setup.content["seed"],
-        setup.content["curves_per_user"],
-        timeout,
-    )
-    work = Work(one, setup.panel)
+    algorithm = _learned_from_others(setup, users)
+    limits = [setup.content[name] for name in ("seed", "curves_per_user", "fit_timeout")]
+    work = Work(EvaluateUser(setup.source, algorithm, setup.protocol, *limits), setup.panel)
     checkpoint = Checkpoint(folder, setup.stamp)
     folds, failed, todo = setup.protocol.folds, list[Fit](), list[User]()
     with bar(total=folds * len(mine), desc=setup.label) as progress:
@@ -163,6 +155,7 @@ def evaluate(
         begin(len(todo), len(mine))
         finished = len(mine) - len(todo)
         may_stop = setup.content["fail_fast"] and not finished
+        stuck_after = patience(setup.content["fit_timeout"])
         with closing(setup.compute.map(work, todo, progress.update, stuck_after)) as results:
             for result in results:
                 is_lost = isinstance(result, Lost)
@@ -294,11 +287,9 @@ def refuse_lookahead(setup: Setup) -> None:
     from srs_eval.evaluation.checks.lookahead import check_quickly  # not for our own
     from srs_eval.evaluation.checks.trial import CheckFailed
 
-    try:
-        with time_limit(setup.content["fit_timeout"]):
+    try:  # the run will say of its own fits that they take too long
+        with suppress(FitTimeoutError), time_limit(setup.content["fit_timeout"]):
             check_quickly(setup.algorithm)
-    except FitTimeoutError:  # the run will say so of its own fits
-        return
     except CheckFailed as error:
         raise CheckFailed(
             f"{error}\nA quick check with a small simulated log found this, and nothing was "

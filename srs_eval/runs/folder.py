@@ -81,11 +81,6 @@ class Run:
         return cls(folder, facts, scores)
 
     @property
-    def complete(self) -> tuple[User, ...]:
-        """Users without a missing fold, which the summary is about."""
-        return self.by_user.complete
-
-    @property
     def has_predictions(self) -> bool:
         """Whether the file of predictions is there."""
         return (self.folder / PREDICTIONS).is_file()
@@ -105,16 +100,12 @@ class Run:
                 curves=None if sampled is None else _read_curves(sampled),
                 **columns,
             )
-        is_ordered = bool((np.diff(predictions.row) > 0).all())
-        order = np.argsort(predictions.row, kind="stable")
-        return predictions if is_ordered else select(predictions, order)
+        return select(predictions, np.argsort(predictions.row, kind="stable"))
 
-    def every_prediction(self, *, curves: bool = True) -> Iterator[Predictions]:
+    def every_prediction(self) -> Iterator[Predictions]:
         """Go through the predictions of the complete users, one user at a time."""
-        for user in self.complete:
-            predictions = self.predictions(user, curves=curves)
-            if predictions is not None:
-                yield predictions
+        every = (self.predictions(user) for user in self.by_user.complete)
+        return (predictions for predictions in every if predictions is not None)
 
     def fits(self) -> Iterator[Fit]:
         """Go through all fits."""
@@ -126,9 +117,8 @@ class Run:
     def config(self) -> dict[str, Any]:
         """Read the options of the run."""
         with reading(self.folder / CONFIG):
-            file = OmegaConf.load(self.folder / CONFIG)
-            content: Any = OmegaConf.to_container(file, resolve=True)
-        return dict(content)
+            content: Any = OmegaConf.load(self.folder / CONFIG)
+            return dict(OmegaConf.to_container(content, resolve=True))
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle, and copy, none of the open files."""
@@ -237,12 +227,10 @@ def json_text(content: Mapping[str, Any]) -> str:
 
 def fits_table(fits: Iterable[Fit], schema: pa.Schema | None = None) -> pa.Table:
     """Return one row per fit; `fold` is -1 where a whole user was skipped or failed."""
-    rows = [asdict(fit) for fit in fits]
-    users = user_column([row["user"] for row in rows])
-    schema = schema or pa.schema({**_FITS, "user": users.type})
-    users = users.cast(schema.field("user").type).to_pylist()
-    named = [{**row, "user": user} for row, user in zip(rows, users, strict=True)]
-    return pa.Table.from_pylist(named, schema)
+    fits = list(fits)
+    schema = schema or pa.schema({**_FITS, "user": user_column([fit.user for fit in fits]).type})
+    name = int if schema.field("user").type == pa.int64() else str
+    return pa.Table.from_pylist([{**asdict(fit), "user": name(fit.user)} for fit in fits], schema)
 
 
 def user_column(users: Sequence[User]) -> pa.Array:
@@ -299,9 +287,7 @@ def reading(path: Path) -> Iterator[None]:
 def _scores(table: pa.Table) -> Scores:
     users, reviews, rows = (table[name].to_pylist() for name in _ABOUT_USER)
     names = tuple(name for name in table.column_names if name not in _ABOUT_USER)
-    values = np.full((len(table), len(names)), np.nan)
-    for number, name in enumerate(names):
-        values[:, number] = table[name].to_numpy()
+    values = np.ascontiguousarray(table.select(names).to_pandas(), np.float64)
     return Scores(tuple(users), np.array(reviews, np.int64), tuple(rows), names, values)
 
 

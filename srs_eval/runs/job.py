@@ -92,8 +92,8 @@ class Job:
                 left = part()
         except (KeyboardInterrupt, SystemExit):
             self.status = "interrupted"
-            sweep = self.hydra.sweep.dir
-            mine = f"run.dir={self.folder}" if self.is_single else f"sweep.dir={sweep}"
+            hydra = self.hydra
+            mine = f"run.dir={self.folder}" if self.is_single else f"sweep.dir={hydra.sweep.dir}"
             complain(f"interrupted; the same command with hydra.{mine} goes on")
             self._write()
             raise
@@ -185,12 +185,11 @@ class Job:
 
     def _finished(self, setup: Setup) -> Run | None:
         """Return the run in the folder if it has the same settings, code and logs."""
-        if not is_run(self.folder):
+        run = Run.read(self.folder) if is_run(self.folder) else None
+        digests = ("config_hash", "code_hash")
+        if run is None or any(run.facts.tags.get(name) != setup.tags[name] for name in digests):
             return None
-        run = Run.read(self.folder)
-        same = all(run.facts.tags.get(k) == setup.tags[k] for k in ("config_hash", "code_hash"))
-        is_same = same and run.facts.data_fingerprint == data_fingerprint(setup.source)
-        return run if is_same else None
+        return run if run.facts.data_fingerprint == data_fingerprint(setup.source) else None
 
     def _ended(self, run: Run) -> None:
         """Note how the job ended."""
@@ -324,29 +323,23 @@ def _compared(config: DictConfig) -> bool:
     for each in reports:
         say(f"\n{each.text or each.problem}")
         has_failed |= bool(each.problem)
-    if best := _best(folder):
+    best = ""
+    if (folder / BEST).is_file():  # of a search
+        one: Any = OmegaConf.to_container(OmegaConf.load(folder / BEST))
+        value = f"{one['metric']} {one['best_evaluated_value']:.4f}"
+        best = f"best     trial {one['trial']}: validation {value}\nuse it   {one['command']}"
         say(f"\n{best}")
     pages = [str(each.page) for each in reports if each.page] or [str(folder)]
     say("\n" + "\n".join(f"report   {page}" for page in pages))
     if parent := os.environ.get(PARENT):
-        percents = {job: percent for each in reports for job, percent in each.against.items()}
-        ids = {job: told["run_id"] for job, told in jobs.items() if told["run_id"]}
-        against = {ids[job]: percent for job, percent in percents.items() if job in ids}
+        percents = (pair for each in reports for pair in each.against.items())
+        against = {jobs[job]["run_id"]: p for job, p in percents if jobs[job]["run_id"]}
         pictures = sorted(folder.glob("optimization_*.png"))
         link = option("tracking", resolved(config.tracking)).log_comparison(
             reports, folder, parent, best=best, pictures=pictures, against=against
         )
         say(link)
     return has_failed
-
-
-def _best(folder: Path) -> str:
-    """Return what to say of the best trial of a search; nothing of a sweep that is none."""
-    if not (folder / BEST).is_file():
-        return ""
-    best: Any = OmegaConf.to_container(OmegaConf.load(folder / BEST))
-    value = f"{best['metric']} {best['best_evaluated_value']:.4f}"
-    return f"best     trial {best['trial']}: validation {value}\nuse it   {best['command']}"
 
 
 @contextmanager

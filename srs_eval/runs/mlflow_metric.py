@@ -10,8 +10,6 @@ from mlflow.metrics import MetricValue, make_metric
 from srs_eval.metrics.panel import HEADLINE, WITH_BOUNDS
 from srs_eval.metrics.score import score
 
-_COLUMNS = ("elapsed_days", "nth_review", "lapses", "card", "user")
-
 
 def panel_metric(**options: Any) -> Any:
     """Return the metric to be one of ``extra_metrics``.
@@ -43,13 +41,12 @@ def panel_metric(**options: Any) -> Any:
         card: Any = None,
         user: Any = None,
     ) -> MetricValue:
-        columns = zip(_COLUMNS, (elapsed_days, nth_review, lapses, card, user), strict=True)
+        columns = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
+        columns |= {"card": card, "user": user}
         is_predicted = predictions.notna().to_numpy()
         if not is_predicted.any():  # MLflow tries the first rows alone
             return MetricValue(aggregate_results={})
-        present = {
-            n: np.asarray(column)[is_predicted] for n, column in columns if column is not None
-        }
+        present = {n: np.asarray(c)[is_predicted] for n, c in columns.items() if c is not None}
         result = score(predictions[is_predicted], targets[is_predicted], **present, **options)
         values = {name: result[name] for name in HEADLINE if name in result}
         for name in WITH_BOUNDS:

@@ -39,8 +39,11 @@ from srs_eval.runs.config import Setup, option
 from srs_eval.runs.folder import Run
 from srs_eval.runs.mlflow_store import Store
 
-_INPUT = {"card": "long", "elapsed_days": "double", "rating": "long"}
-_OUTPUT = {"card": "long", "elapsed_days": "double", "recall": "double"}
+_ROW = [ColSpec("long", "card"), ColSpec("double", "elapsed_days")]
+_INPUT, _OUTPUT = (
+    Schema([*_ROW, ColSpec("long", "rating")]),
+    Schema([*_ROW, ColSpec("double", "recall")]),
+)
 _CLOSE = 1e-6  # Predictions of a model that is built again
 _EXAMPLE = {"card": [1, 1, 1, 2], "elapsed_days": [0.0, 1.0, 3.0, 0.0], "rating": [3, 3, 1, 4]}
 
@@ -67,10 +70,7 @@ def log_model(store: Store, run_id: str, setup: Setup, run: Run) -> str:
             name=re.sub(r"[^\w-]+", "_", setup.label).strip("_"),
             python_model=__file__,
             artifacts={"model": str(file)},
-            signature=ModelSignature(
-                Schema([ColSpec(kind, name) for name, kind in _INPUT.items()]),
-                Schema([ColSpec(kind, name) for name, kind in _OUTPUT.items()]),
-            ),
+            signature=ModelSignature(_INPUT, _OUTPUT),
             input_example=pd.DataFrame(_EXAMPLE),
             pip_requirements=[f"srs-eval=={version('srs-eval')}", "mlflow"],
             model_type="memory model",

@@ -65,10 +65,8 @@ class Store:
         if self.file is not None and not self.file.exists():
             self.waiting(_create)(self.file)
         self.client = self.waiting(_client)(uri)
-        if run_id:
-            known = self.get_experiment(self.get_run(run_id).info.experiment_id)
-        else:
-            known = self.waiting(self._experiment)(experiment)
+        own = self.get_run(run_id).info.experiment_id if run_id else None
+        known = self.get_experiment(own) if own else self.waiting(self._experiment)(experiment)
         self.experiment_id = known.experiment_id
         if _VIEW_TAG not in known.tags:
             for tag, value in _view_tags().items():

@@ -44,15 +44,10 @@ def help_page(words: Sequence[str]) -> str:
     for file in (file for folder in folders for file in folder.glob("*/*.yaml")):
         groups.setdefault(file.parent.name, set()).add(file.stem)
     hidden = {file.stem for file in (conf_folder() / "algo").glob("*.yaml")} - _SHOWN
-    names_of = {group: sorted(names) for group, names in groups.items()}
-    names_of["algo"] = [
-        *sorted(groups["algo"] - hidden),
-        f"and {len(hidden)} more (algo=? lists them)",
-    ]
-    listed = [
-        textwrap.fill(f"{group}: {', '.join(names)}", 88, subsequent_indent="  ")
-        for group, names in sorted(names_of.items())
-    ]
+    groups["algo"] -= hidden
+    texts = {group: f"{group}: {', '.join(sorted(groups[group]))}" for group in sorted(groups)}
+    texts["algo"] += f", and {len(hidden)} more (algo=? lists them)"
+    listed = [textwrap.fill(text, 88, subsequent_indent="  ") for text in texts.values()]
     config = (conf_folder() / "config.yaml").read_text(encoding="utf-8")
-    texts = yaml.safe_load(config)["hydra"]["help"]
-    return "\n".join([texts["header"], *listed, "", texts["footer"]])
+    around = yaml.safe_load(config)["hydra"]["help"]
+    return "\n".join([around["header"], *listed, "", around["footer"]])

@@ -54,7 +54,9 @@ def run_text(run: Run, panel: Panel, seconds: float | None = None) -> str:
         f"users, {covered.reviews.scored:,} of {covered.reviews.read:,} reviews scored; {fits}"
         + (f"; {seconds:.1f} s" if seconds is not None else "")
         + "".join(f"; it {meaning}" for t, (_, meaning) in TRAITS.items() if getattr(facts, t)),
-        *_left_out(run),
+        *([f"caution: {covered.caution}"] if covered.caution else []),
+        *_reasons(run),
+        *(f"left out: {count:,} {reason}" for reason, count in facts.left_out.items()),
     ]
     return "\n".join(lines)
 
@@ -99,20 +101,9 @@ def line(run: Run, seconds: float) -> str:
     score = "no user was scored"
     if facts.users and "log_loss" in facts.metrics:
         score = f"log_loss {facts.metrics['log_loss'].mean_users:>7.4f}"
-    lines = [f"{run.folder.name:<24} {score}  {seconds:6.1f} s  {facts.exceptions}".rstrip()]
-    if facts.failed or not facts.users:
-        lines += list(_reasons(run))[:1]
-    return "\n".join(lines)
-
-
-def _left_out(run: Run) -> Iterator[str]:
-    """Go through what is left out for which reason."""
-    covered = run.facts.coverage
-    if covered.caution:
-        yield f"caution: {covered.caution}"
-    yield from _reasons(run)
-    for reason, count in run.facts.left_out.items():
-        yield f"left out: {count:,} {reason}"
+    text = f"{run.folder.name:<24} {score}  {seconds:6.1f} s  {facts.exceptions}".rstrip()
+    reasons = list(_reasons(run)) if facts.failed or not facts.users else []
+    return "\n".join([text, *reasons[:1]])
 
 
 def _reasons(run: Run) -> Iterator[str]:
@@ -125,7 +116,7 @@ def _reasons(run: Run) -> Iterator[str]:
 def drawn(run: Run, setup: Setup) -> list[Path]:
     """Draw the figures of a run in place of those of another in the folder; return the files."""
     shutil.rmtree(run.folder / "figures", ignore_errors=True)
-    if not setup.content["figures"] or not run.complete:
+    if not setup.content["figures"] or not run.by_user.complete:
         return []
     from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
 

@@ -8,7 +8,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import optuna
@@ -28,6 +28,7 @@ from srs_eval.runs.folder import JOB, Run
 from srs_eval.runs.job import BEST, published
 from srs_eval.runs.words import complain
 
+_DIRECTIONS = {"lower": "minimize", "higher": "maximize"}
 _OF_ROWS = ("protocol", "data", "panel")
 # What the command for the best trial does without: it scores the rows of the protocol inside
 _OF_THE_SEARCH = ("protocol=", "protocol.base", "protocol.share=")
@@ -78,7 +79,12 @@ class Search:
     def _opened(self, space: dict[str, str]) -> optuna.Study:
         """Open the study in the folder, or begin one."""
         metric = self._options.metric
-        direction, place = _direction(self._config, metric), _place(self._folder)
+        panel = option("panel", resolved(self._config.panel))
+        direction = {each.name: _DIRECTIONS.get(each.better) for each in panel}.get(metric)
+        if direction is None:
+            expected = ", ".join(each.name for each in panel)
+            raise ConfigError(f"hydra.sweeper.metric={metric}: expected one of {expected}")
+        place = _place(self._folder)
         study = optuna.create_study(**place, direction=direction, load_if_exists=True)
         search = {"space": space, "options": self._fixed, "metric": metric}
         before = study.user_attrs.get("search", search)
@@ -190,13 +196,6 @@ def _place(folder: Path) -> dict[str, Any]:
 
 def _words(trial: FrozenTrial) -> list[str]:
     return [f"{key}={value}" for key, value in trial.params.items()]
-
-
-def _direction(config: DictConfig, metric: str) -> Literal["minimize", "maximize"]:
-    better = {each.name: each.better for each in option("panel", resolved(config.panel))}
-    if better.get(metric) not in ("lower", "higher"):
-        raise ConfigError(f"hydra.sweeper.metric={metric}: expected one of {', '.join(better)}")
-    return "minimize" if better[metric] == "lower" else "maximize"
 
 
 def _distribution(override: Override) -> Any:

@@ -147,17 +147,12 @@ class Mlflow:
         note = f"**{first}**\n\n```text\n{rest.strip(chr(10))}\n```" if text else ""
         store.set_tag(run_id, _DESCRIPTION, note[:_LONGEST_NOTE])
         for job, percents in (against or {}).items():
-            rows = [(f"vs_baseline/{name}_percent", v, 0) for name, v in percents.items()]
-            store.log(job, rows)
+            store.log(job, [(f"vs_baseline/{name}_percent", v, 0) for name, v in percents.items()])
         store.set_terminated(run_id)
         return store.link()
 
     def _begun(
-        self,
-        name: str,
-        tags: Mapping[str, str],
-        run_id: str | None = None,
-        parent: str | None = None,
+        self, name: str, tags: Mapping[str, str], run_id: str | None, parent: str | None = None
     ) -> tuple[Store, Any]:
         """Begin a run, or continue that of `mlflow run`, or of an interrupted command."""
         own = os.environ.pop("MLFLOW_RUN_ID", None)  # of `mlflow run`
@@ -233,11 +228,9 @@ def _values(setup: Setup, run: Run) -> Iterator[tuple[str, float, int]]:
     facts, values = run.facts, {}
     names = [metric.name for metric in shown_metrics(setup.panel)]
     for name in dict.fromkeys([*names, *SHOWN]):
-        row = facts.metrics.get(name)
-        if row is None:
-            continue
-        values[f"test/{name}"] = row.mean_users
-        if name in WITH_BOUNDS:
+        if row := facts.metrics.get(name):
+            values[f"test/{name}"] = row.mean_users
+        if row and name in WITH_BOUNDS:
             values |= {f"test/{name}_low": row.lo, f"test/{name}_high": row.hi}
     for name, counts in (("users", facts.coverage.users), ("reviews", facts.coverage.reviews)):
         values |= {f"rests_on/{name}": counts.scored, f"rests_on/{name}_read": counts.read}

@@ -72,7 +72,7 @@ def test_users_of_both_kinds_and_precisions_share_a_file(tmp_path):
     single, double = every_column(7, 1, np.float32), every_column("ann", 2)
     run = result_from(map(evaluation_of, (single, double)), PANEL, tmp_path)
     again = Run.read(tmp_path)
-    assert again.complete == ("7", "ann")  # by text, in every file
+    assert again.by_user.complete == ("7", "ann")  # by text, in every file
     assert again.predictions("7").p.tolist() == single.p.tolist()
     assert again.predictions("ann").p.dtype == np.float64
     assert [fit.user for fit in again.fits()] == ["7", "ann"]
