@@ -9,6 +9,9 @@ import zipfile
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
+
 from srs_eval.data.anki.collection import AnkiCollection
 
 DAY = 86_400
@@ -131,27 +134,26 @@ def write(path, logs, presets, *, fsrs=True, late=0, kind=1):
 
     Every later review was made `late` days after it was due; `kind` is its type.
     """
-    rows = []
-    cards = {}
+    frames, of_card = [], {}
     for place, (log, of_preset) in enumerate(logs):
-        known = (10_000_000 * (place + 1) + log.card).tolist()
-        cards |= dict(zip(known, of_preset.tolist(), strict=True))
-        seen = {}
-        for row in range(len(log) - 1, -1, -1):
-            card, gap = known[row], int(log.elapsed_days[row])
-            state, given = 0 if gap < 0 else kind, max(seen.get(card, 1) - late, 1)
-            rows.append((int(log.day[row]), place, row, card, int(log.rating[row]), state, given))
-            seen[card] = gap
+        cards = 10_000_000 * (place + 1) + log.card
+        decks = [presets[preset].number + 1 for preset in of_preset]
+        of_card |= zip(cards.tolist(), decks, strict=True)
+        given = pd.Series(log.elapsed_days).groupby(cards).shift(-1, fill_value=1 + late) - late
+        columns = {"day": log.day, "card": cards, "rating": log.rating}
+        columns |= {"state": np.where(log.elapsed_days < 0, 0, kind), "given": np.maximum(given, 1)}
+        frames.append(pd.DataFrame(columns))
+    every = pd.concat(frames).sort_values("day", kind="stable")
     revlog = [
         (MORNING + day * DAY_MS + 1000 * n, card, rating, 2500, 4000, state, given)
-        for n, (day, _, _, card, rating, state, given) in enumerate(sorted(rows))
+        for n, (day, card, rating, state, given) in enumerate(every.to_numpy().tolist())
     ]
     collection(path, revlog, settings={**SETTINGS, "fsrs": fsrs})
     with opened(path) as database:
         database.execute("create table cards (id, did, odid, nid, ord)")
         database.execute("create table decks (id, name, kind)")
         database.execute("create table deck_config (id, name, config)")
-        of_card = [(card, presets[place].number + 1, card) for card, place in cards.items()]
+        of_card = [(card, deck, card) for card, deck in of_card.items()]
         database.executemany("insert into cards values (?, ?, 0, ?, 0)", of_card)
         for each in presets:
             deck = field(1, b"\x08" + number(each.number))

@@ -15,7 +15,7 @@ from srs_eval.algorithms.fsrs.current import CurrentParameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.collection.study import Study
 from srs_eval.comparison.words import counted
-from srs_eval.data.anki.presets import Preset
+from srs_eval.data.anki.groups import Preset
 from srs_eval.data.cards import with_next_reviews
 from srs_eval.data.reviews import IntArray, Reviews, Vector
 from srs_eval.fitting import LEVEL, next_intervals, ranges, sampled

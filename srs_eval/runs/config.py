@@ -239,7 +239,7 @@ def _of_collection(source: Source) -> Algorithm:
     # Here, so that other runs do not load readers and engine
     from srs_eval.algorithms.fsrs.current import CurrentParameters, as_fsrs6
     from srs_eval.data.anki import AnkiCollection
-    from srs_eval.data.anki.presets import read_fsrs_settings
+    from srs_eval.data.anki.groups import read_fsrs_settings
 
     if not isinstance(source, AnkiCollection):
         raise ConfigError("algo.parameters=current needs data=anki")

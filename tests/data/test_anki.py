@@ -68,16 +68,15 @@ class Student:
         self.col.decks.select(1)
 
     def export(self, path, *, legacy):
-        """Write a package of all decks."""
-        options = self.library.ExportAnkiPackageOptions(
-            with_scheduling=True, with_deck_configs=True, with_media=False, legacy=legacy
-        )
-        self.col.export_anki_package(out_path=str(path), options=options, limit=None)
-
-    def export_all(self, path, *, legacy):
-        """Write a package of the whole collection."""
-        self.col.export_collection_package(str(path), include_media=False, legacy=legacy)
-        self.reopen()
+        """Write a package of the whole collection, or of all decks, by the ending of its name."""
+        if path.suffix == ".colpkg":
+            self.col.export_collection_package(str(path), include_media=False, legacy=legacy)
+            self.reopen()
+        else:
+            options = self.library.ExportAnkiPackageOptions(
+                with_scheduling=True, with_deck_configs=True, with_media=False, legacy=legacy
+            )
+            self.col.export_anki_package(out_path=str(path), options=options, limit=None)
         return path
 
     def cards(self, search=""):
@@ -108,12 +107,10 @@ def student(anki_library, tmp_path_factory):
         student.sleep(days=3 if day == 17 else 1)
     # A card that Anki rescheduled itself, and one whose beginning was not synced.
     last = student.revlog()[-1]
-    orphan = [(last[0] + 10, 99, 3, 2500, 900, 1), (last[0] + 20, 99, 4, 2600, 800, 1)]
-    insert = "insert into revlog (id, cid, usn, ease, ivl, lastIvl, factor, time, type) values "
-    for row_id, cid, ease, factor, time, kind in [(last[0] + 1, last[1], 0, 2500, 0, 5), *orphan]:
-        student.col.db.execute(
-            f"{insert} (?, ?, -1, ?, 5, 4, ?, ?, ?)", row_id, cid, ease, factor, time, kind
-        )
+    rows = [(1, last[1], 0, 2500, 0, 5), (10, 99, 3, 2500, 900, 1), (20, 99, 4, 2600, 800, 1)]
+    for later, *row in rows:
+        query = "insert into revlog values (?, ?, -1, ?, 5, 4, ?, ?, ?)"
+        student.col.db.execute(query, last[0] + later, *row)
     student.reopen()
     yield student
     student.col.close()
@@ -150,17 +147,14 @@ def assert_matches(reviews, revlog, *, day_start=None):
     expected = expected_reviews(revlog)
     rows = [row for row, _ in expected]
     assert len(reviews) + sum(reviews.left_out.values()) == len(revlog)
-    assert reviews.card.tolist() == [row[1] for row in rows]
-    assert reviews.rating.tolist() == [row[2] for row in rows]
-    assert reviews.duration_ms.tolist() == [row[4] for row in rows]
+    columns = (reviews.card, reviews.rating, reviews.duration_ms)
+    assert [each.tolist() for each in columns] == [[row[k] for row in rows] for k in (1, 2, 4)]
     states = [0 if place == 0 else row[5] + 1 for row, place in expected]
     assert reviews.state.tolist() == states
     before = {}
-    seconds = []
-    for row in rows:
-        seconds.append((row[0] - before[row[1]]) // 1000 if row[1] in before else -1)
+    for row, seconds in zip(rows, reviews.elapsed_seconds, strict=True):
+        assert seconds == ((row[0] - before[row[1]]) // 1000 if row[1] in before else -1)
         before[row[1]] = row[0]
-    assert reviews.elapsed_seconds.tolist() == seconds
     if day_start is not None:
         days = [(row[0] - day_start * 1000) // DAY_MS for row in rows]
         assert reviews.day.tolist() == [day - days[0] for day in days]
@@ -189,30 +183,25 @@ def test_every_row_of_the_review_table_is_kept_or_counted(student, revlog):
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["new", "legacy"])
 def test_packages_hold_the_reviews_of_the_cards_in_them(student, revlog, tmp_path, legacy):
-    reviews = AnkiCollection(student.export_all(tmp_path / "all.colpkg", legacy=legacy)).read("all")
+    reviews = AnkiCollection(student.export(tmp_path / "a.colpkg", legacy=legacy)).read("a")
     assert_matches(reviews, revlog)
     direct = AnkiCollection(student.path).read("Ann")
     assert np.array_equal(reviews.day, direct.day)
     assert reviews.left_out == direct.left_out
-    student.export(tmp_path / "deck.apkg", legacy=legacy)
     cards = set(student.cards())
-    log = AnkiCollection(tmp_path / "deck.apkg").read("deck")
+    log = AnkiCollection(student.export(tmp_path / "a.apkg", legacy=legacy)).read("a")
     assert_matches(log, [row for row in revlog if row[1] in cards])
 
 
 def test_days_begin_where_anki_says_the_next_day_begins(student, revlog):
-    before = student.col.get_preferences().scheduling.rollover
-    for hour in (before, 0, 23):
-        preferences = student.col.get_preferences()
+    preferences = student.col.get_preferences()
+    for hour in (0, 23, 4):
         preferences.scheduling.rollover = hour
         student.col.set_preferences(preferences)
         student.reopen()
         next_day = student.col._backend.sched_timing_today().next_day_at
         source = AnkiCollection(student.path, utc_offset_minutes=local_minutes())
         assert_matches(source.read("Ann"), revlog, day_start=next_day)
-    preferences.scheduling.rollover = before
-    student.col.set_preferences(preferences)
-    student.reopen()
 
 
 def test_ankis_own_optimizer_counts_as_many_items(student, revlog):
@@ -244,20 +233,17 @@ def test_anki_may_be_open_and_nothing_is_changed_on_disk(student, revlog, tmp_pa
     assert [(entry.stat().st_mtime_ns, entry.read_bytes()) for entry in files] == before
 
 
-def made_of_groups(student):
-    """Study cards of three note types in three decks; return a new preset and its deck."""
-    col = student.col
+def test_groups_of_cards_are_those_that_anki_tells(anki_library, tmp_path):
+    """Cards of three note types in three decks, one of them filtered when the log is read."""
+    student = Student(anki_library, tmp_path / "d.anki2")
     student.add_notes(4)
-    for kind, front in (
-        ("Basic (and reversed card)", "two cards"),
-        ("Cloze", "{{c1::three}} {{c2::different}} {{c3::cards}}"),
-    ):
+    col, cloze = student.col, "{{c1::three}} {{c2::different}} {{c3::cards}}"
+    for kind, front in (("Basic (and reversed card)", "two cards"), ("Cloze", cloze)):
         note = col.new_note(col.models.by_name(kind))
         note.fields[0], note.fields[1] = front, "answer"
         col.add_note(note, 1)
     other, third = (col.decks.id(name) for name in ("other", "other::third"))
-    preset = col.decks.add_config("demanding")["id"]
-    deck = col.decks.get(third)
+    deck, preset = col.decks.get(third), col.decks.add_config("demanding")["id"]
     deck["conf"] = preset
     col.decks.save(deck)
     cards = student.cards()
@@ -266,41 +252,33 @@ def made_of_groups(student):
     for deck_id in (other, 1):
         col.decks.select(deck_id)
         student.study(at_most=14)
-    student.study_filtered("is:learn", reschedule=True)
     filtered = col.sched.get_or_create_filtered_deck(0)
     filtered.config.search_terms[0].search = "deck:other"
     col.sched.add_or_update_filtered_deck(filtered)
     col.remove_notes([col.get_card(cards[0]).nid])
-    return preset, third
-
-
-def test_groups_of_cards_are_those_that_anki_tells(anki_library, tmp_path):
-    student = Student(anki_library, tmp_path / "d.anki2")
-    preset, third = made_of_groups(student)
-    col, expected, titles = student.col, {}, {}
+    expected = {}
     for card in student.cards():
         facts, kind = col.get_card(card), col.get_card(card).note_type()
         home = facts.odid or facts.did
-        numbers = (facts.nid, home, col.decks.config_dict_for_deck_id(home)["id"], kind["id"])
-        expected[card] = (*numbers, f"{kind['name']}: {facts.template()['name']}")
-        titles[kind["id"]] = kind["name"]
+        numbers = (facts.nid, home, col.decks.config_dict_for_deck_id(home)["id"])
+        names = (kind["name"], f"{kind['name']}: {facts.template()['name']}")
+        expected[card] = (*numbers, *names)
     assert any(col.get_card(card).odid for card in student.cards())
-    logs = []
-    for path in (student.path, student.export_all(tmp_path / "d.colpkg", legacy=True)):
+    templates = []
+    for path in (student.path, student.export(tmp_path / "d.colpkg", legacy=True)):
         log = AnkiCollection(path).read("d")
-        names = log.titles["template"]
+        kinds, names = log.titles["note_type"], log.titles["template"]
         columns = (log.note, log.deck, log.preset, log.note_type, log.template)
-        for card, *found, template in zip(log.card.tolist(), *columns, strict=True):
-            told = (*found, names.get(template, -1))
+        for card, *found, kind, template in zip(log.card.tolist(), *columns, strict=True):
+            told = (*found, kinds.get(kind, -1), names.get(template, -1))
             assert told == expected.get(card, (-1, -1, -1, -1, -1))
         assert {preset, 1, -1} <= set(log.preset.tolist())
         assert log.titles["preset"][preset] == "demanding"
         assert log.titles["deck"][third] == "other::third"
-        assert titles.items() <= log.titles["note_type"].items()
         assert (len(set(log.note_type.tolist())), len(set(log.template.tolist()))) == (4, 5)
-        logs.append(log.template.tolist())
+        templates.append(log.template.tolist())
     student.col.close()
-    assert logs[0] == logs[1]
+    assert templates[0] == templates[1]
 
 
 # card, type, ease and factor

@@ -13,16 +13,17 @@ import numpy as np
 import pandas as pd
 from annotated_types import Ge, Le
 
-from srs_eval.data.anki.conventions import (
+from srs_eval.data.anki.database import DAY_SECONDS, Collection, open_collection
+from srs_eval.data.anki.groups import groups_of
+from srs_eval.data.anki.rules import (
     MINUTES_FROM_UTC,
     VersionOption,
     day_start,
     has_other_meaning,
+    matching,
     scheduler_version,
+    select_reviews,
 )
-from srs_eval.data.anki.database import DAY_SECONDS, Collection, open_collection
-from srs_eval.data.anki.groups import groups_of
-from srs_eval.data.anki.rules import matching, select_reviews
 from srs_eval.data.cards import previous_review, since_previous
 from srs_eval.data.cells import violations
 from srs_eval.data.files import existing
@@ -136,19 +137,38 @@ class AnkiCollection:
         rows, state, left_out = select_reviews(revlog, chosen)
         left_out |= {"invalid values": invalid} if invalid else {}
         if not len(rows):
-            counts = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
-            what = f"none of its {len(revlog) + invalid} rows is a review that can be used"
-            nothing = Violation(f"{what}: {counts}" if counts else what, "empty")
+            why = ", ".join(f"{n} {reason}" for reason, n in left_out.items()) or "there are none"
+            what = f"none of its {len(revlog) + invalid} rows is a review that can be used: {why}"
             hint = "Learn cards in Anki; export with 'Include scheduling information' ticked."
-            raise ReviewLogError(self.location, [nothing], hint)
+            raise ReviewLogError(self.location, [Violation(what, "empty")], hint)
         notes = [
             f"ratings read as those of version {version} of Anki's scheduler ({told_by})",
             f"days begin at {start // 3600:02}:{start // 60 % 60:02} UTC ({begin})",
         ]
-        facts = {"user": user, "source": self.location, "state": state, "left_out": left_out}
-        facts |= {name: column[rows] for name, column in groups.items()}
-        reviews = _reviews(revlog[rows], start, notes=notes, **facts)
-        return CollectionLog(replace(reviews, titles=titles), revlog, rows, start)
+        answers = revlog[rows]
+        # People have answer times below 0 ms. They say nothing of the review, which stays.
+        is_known = (answers.time >= 0) & (answers.time <= _CENTURY_MS)
+        if not is_known.all():
+            unknown = f"{np.sum(~is_known):,} of {len(answers):,} answers"
+            notes.append(f"how long {unknown} took is not known: below 0 ms, or above 100 years")
+        day = (answers.id - start * 1000) // (DAY_SECONDS * 1000)
+        milliseconds = since_previous(answers.id, previous_review(answers.cid))
+        reviews = reviews_from_columns(
+            user=user,
+            source=self.location,
+            left_out=left_out,
+            notes=notes,
+            row_name=lambda row: f"review with id {answers.id[row]}",
+            card=answers.cid,
+            rating=answers.ease,
+            day=day - day[0],
+            elapsed_seconds=milliseconds // 1000,  # -1 stays -1
+            state=state,
+            **{name: column[rows] for name, column in groups.items()},
+        )
+        took = np.where(is_known, answers.time, np.nan) if is_known.any() else None
+        reviews = replace(reviews, titles=titles, duration_ms=took)
+        return CollectionLog(reviews, revlog, rows, start)
 
     def _valid(self, collection: Collection) -> tuple[Any, int]:
         """Return the rows whose values are possible, and the number of others; raise at these."""
@@ -163,42 +183,16 @@ class AnkiCollection:
         }
         valid, wrong = np.ones(len(revlog), np.bool_), []
         for column, (low, high, expected) in rules.items():
-            bad = (revlog[column] < low) | (revlog[column] > high)
-            valid &= ~bad
-            if bad.any():
-                # Quoted as they are stored
-                query = f"select {column} from revlog not indexed where id = ?"
+            good = (revlog[column] >= low) & (revlog[column] <= high)
+            valid &= good
+            if not good.all():
                 cells = pd.Series(revlog[column], dtype=object)
-                for row in np.flatnonzero(bad)[:_ROWS_QUOTED]:
-                    answers = collection.connection.execute(query, [int(revlog.id[row])])
-                    (cells[row],) = answers.fetchone()
+                for row in np.flatnonzero(~good)[:_ROWS_QUOTED]:  # quoted as they are stored
+                    query = f"select {column} from revlog not indexed where id = {revlog.id[row]}"
+                    (cells[row],) = collection.connection.execute(query).fetchone()
                 name, place = f"revlog.{column}", lambda row: f"row with id {revlog.id[row]}"
-                wrong += violations(name, cells, bad, expected, place, "out_of_range")
+                wrong += violations(name, cells, ~good, expected, place, "out_of_range")
         if wrong and self.invalid_rows == "error":
             hint = "Repair the collection, or leave such rows out with data.invalid_rows=drop."
             raise ReviewLogError(self.location, wrong, hint)
         return revlog[valid], int(np.sum(~valid))
-
-
-def _reviews(answers: Any, start: int, *, notes: list[str], **known: Any) -> Reviews:
-    """Derive days and intervals of answers, of which the rest is known.
-
-    People have answer times below 0 ms. They say nothing of the review, which stays.
-    """
-    day = (answers.id - start * 1000) // (DAY_SECONDS * 1000)
-    milliseconds = since_previous(answers.id, previous_review(answers.cid))
-    is_known = (answers.time >= 0) & (answers.time <= _CENTURY_MS)
-    if not is_known.all():
-        unknown = f"{np.sum(~is_known):,} of {len(answers):,} answers"
-        notes.append(f"how long {unknown} took is not known: below 0 ms, or above 100 years")
-    reviews = reviews_from_columns(
-        notes=notes,
-        card=answers.cid,
-        rating=answers.ease,
-        day=day - day[0],
-        elapsed_seconds=milliseconds // 1000,  # -1 stays -1
-        row_name=lambda row: f"review with id {answers.id[row]}",
-        **known,
-    )
-    took = np.where(is_known, answers.time, np.nan)
-    return replace(reviews, duration_ms=took if is_known.any() else None)

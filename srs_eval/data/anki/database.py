@@ -1,34 +1,41 @@
-"""What a review log needs from the database of an Anki collection, which nobody has to trust."""
+"""A private copy of an Anki collection or package, and what it holds; nobody has to trust it.
+
+The file itself is only ever read: Anki may have it open, and SQLite would write beside it.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import sqlite3
+import stat
 import tempfile
 import time
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zstandard
 
-from srs_eval.data.anki.package import copy_collection
+from srs_eval.data.files import existing
 from srs_eval.errors import ReviewLogError
 
 DAY_SECONDS = 86_400
 
-# Far above the largest real collections; what is beyond is refused.
-_ROWS_AT_MOST = 20_000_000
-_SECONDS_AT_MOST = 600
-_BYTES_AT_MOST = 64 * 2**20  # Of a value
-_READING = {
-    *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ),
-    *(sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_PRAGMA),
-}
+# Newest first. In new packages, collection.anki2 only asks users of old versions to update.
+_MEMBERS = ("collection.anki21b", "collection.anki21", "collection.anki2")
+_NEWEST_PACKAGE_VERSION = 3
+_LOGS = ("", "-wal", "-journal")  # What SQLite keeps beside a database
+_SQLITE, _ZSTANDARD = b"SQLite format 3\x00", b"\x28\xb5\x2f\xfd"
+# Far above the largest real collections; what is beyond is refused
+_ROWS_AT_MOST, _SECONDS_AT_MOST = 20_000_000, 600
+_BYTES_AT_MOST, _BYTES_OF_VALUE, _CHUNK = 4 * 2**30, 64 * 2**20, 2**20
+_READING = {getattr(sqlite3, f"SQLITE_{n}") for n in ("SELECT", "READ", "FUNCTION", "PRAGMA")}
 # Views are not read, and triggers do not run; any other definition is not from Anki.
 _ORDINARY = re.compile(r"create\s+(table|view|trigger|(unique\s+)?index)\b", re.IGNORECASE)
 # What stands for a value that is no whole number, which no rule accepts
@@ -37,6 +44,12 @@ _SETTINGS = ("schedVer", "rollover", "localOffset", "creationOffset", "fsrs")
 # Columns of the review table, and those that may have decimals
 _REVLOG, _REALS = ("cid", "ease", "ivl", "factor", "time", "type"), ("factor", "time")
 _WHOLE = "case when typeof({0}) in ('integer', {1}) then cast({0} as integer) else {2} end"
+
+_EXPORT_AGAIN = (
+    "Check that you may read it and that there is room for a copy (TMPDIR sets where), or export "
+    "it again in Anki: File > Export, then 'Anki Collection Package (.colpkg)', or 'Anki Deck "
+    "Package (.apkg)' with 'Include scheduling information'."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +70,13 @@ class Collection:
         relearning, 3 filtered, 4 manual or 5 rescheduled.
         """
         needed = {"revlog": {"id", *_REVLOG}, "col": {"crt", "conf"}}
-        if not all(columns <= self.columns_of(table) for table, columns in needed.items()):
+        if not all(columns <= self._columns(table) for table, columns in needed.items()):
             what = "is a database but no Anki collection: no table revlog or col as Anki has them"
             hint = "Name a collection or an exported package of Anki."
             raise ReviewLogError(self.source, [what], hint)
-        faults = [str(row[0]) for row in self.connection.execute("pragma quick_check(revlog)")]
-        if faults != ["ok"]:
-            raise damaged(self.source, "; ".join("\n".join(faults).splitlines()[:3]))
+        ((fault,), *_) = self.connection.execute("pragma quick_check(revlog)")
+        if fault != "ok":
+            raise damaged(self.source, "; ".join(str(fault).splitlines()[:3]))
         rows = self.numbers("revlog", _REVLOG, odd=_REVLOG)
         rows.ivl[rows.ivl == _NOT_A_NUMBER] = 0
         return rows
@@ -71,23 +84,17 @@ class Collection:
     def numbers(self, table: str, columns: Sequence[str], odd: Sequence[str] = ()) -> Any:
         """Read ``id`` and other columns of a table as whole numbers, in the order of ``id``.
 
-        Returns a record array, without rows where the table lacks one of the columns. Raise if a
+        Return a record array, without rows where the table lacks one of the columns. Raise if a
         value is no whole number, unless its column is `odd`, or if an ``id`` is there twice.
         """
         names = ["id", *columns]
-        values = [
-            _WHOLE.format(name, "'real'" if name in _REALS else "''", _NOT_A_NUMBER)
-            for name in names
-        ]
+        reals = ["'real'" if name in _REALS else "''" for name in names]
+        values = map(_WHOLE.format, names, reals, [_NOT_A_NUMBER] * len(names))
         # Indexes may have an order that only Anki knows.
-        query = f"""
-            select {", ".join(values)}
-            from {table} not indexed order by id limit {_ROWS_AT_MOST + 1}
-        """
-        kinds = np.dtype([(name, np.int64) for name in names])
-        is_there = {*names} <= self.columns_of(table)
-        cursor = self.connection.execute(query) if is_there else ()
-        rows = np.fromiter(cursor, kinds).view(np.recarray)
+        query = f"select {', '.join(values)} from {table} not indexed order by id limit ?"
+        is_there = {*names} <= self._columns(table)
+        cursor = self.connection.execute(query, [_ROWS_AT_MOST + 1]) if is_there else ()
+        rows = np.fromiter(cursor, [(name, np.int64) for name in names]).view(np.recarray)
         if len(rows) > _ROWS_AT_MOST:
             raise damaged(self.source, f"its table {table} has more than {_ROWS_AT_MOST:,} rows")
         names = [name for name in names if name not in odd]
@@ -126,18 +133,17 @@ class Collection:
 
     def rows(self, table: str, *columns: str) -> Iterable[tuple[Any, ...]]:
         """Read some columns of a table; there are no rows if it lacks one of them."""
-        is_there = {*columns} <= self.columns_of(table)
+        is_there = {*columns} <= self._columns(table)
         query = f"select {', '.join(columns)} from {table} not indexed"
         return self.connection.execute(query) if is_there else ()
 
     def _json(self, text: Any, what: str, kind: type = object) -> Any:
-        """Return a value in JSON."""
         with suppress(ValueError, TypeError, RecursionError):
             if isinstance(value := json.loads(text), kind):
                 return value
         raise damaged(self.source, f"its {what} are not as Anki writes them, in JSON")
 
-    def columns_of(self, table: str) -> set[str]:
+    def _columns(self, table: str) -> set[str]:
         """Names of the columns of a table, in lower case, without computed ones."""
         rows = self.connection.execute(f"pragma table_info({table})")
         return {str(row[1]).lower() for row in rows}
@@ -154,25 +160,29 @@ def open_collection(path: Path) -> Iterator[Collection]:
     source, end = str(path), time.monotonic() + _SECONDS_AT_MOST
     with tempfile.TemporaryDirectory(prefix="srs_eval_copy_") as folder:
         copy = Path(folder, "collection.anki2")
-        is_package, suffix = copy_collection(path, copy), path.suffix.lower()
+        is_package, suffix = _copied(path, copy), path.suffix.lower()
         is_of_decks = (is_package and suffix != ".colpkg") or suffix == ".anki21"
         try:
             # SQLite first merges or undoes what lies in the logs beside the copy.
             with closing(sqlite3.connect(copy)) as connection:
                 connection.set_progress_handler(lambda: time.monotonic() > end, 1_000)
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _BYTES_AT_MOST)
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _BYTES_OF_VALUE)
                 connection.execute("pragma trusted_schema = off")
                 connection.execute("pragma cell_size_check = on")
                 connection.set_authorizer(_only_reads)
-                _require_tables(source, connection)
+                # Virtual tables run code when they are read; SQLite goes by the text.
+                definitions = "select sql from sqlite_master where sql is not null"
+                for (sql,) in connection.execute(definitions):
+                    if not _ORDINARY.match(str(sql)):
+                        raise ValueError(
+                            f"its definition {str(sql)[:40]!r} is of no ordinary table"
+                        )
                 yield Collection(source, is_of_decks, connection)
         except (sqlite3.Error, ValueError, RecursionError) as error:
-            if time.monotonic() > end:
-                what = f"could not be read within {_SECONDS_AT_MOST:,} seconds"
-                hint = "Is the computer very busy, or the file not what it claims to be?"
-                raise ReviewLogError(source, [what], hint) from error
             # SQLite quotes a damaged table definition in messages that may be no text.
-            raise damaged(source, str(error)) from error
+            is_late = time.monotonic() > end
+            late = f"it cannot be read within {_SECONDS_AT_MOST:,} seconds"
+            raise damaged(source, late if is_late else str(error)) from error
 
 
 def _only_reads(action: int, *about: str | None) -> int:
@@ -181,18 +191,82 @@ def _only_reads(action: int, *about: str | None) -> int:
     return sqlite3.SQLITE_OK if is_harmless else sqlite3.SQLITE_DENY
 
 
-def _require_tables(source: str, connection: sqlite3.Connection) -> None:
-    """Raise if there are virtual tables, which run code when they are read."""
-    # The text is what SQLite goes by, whatever the other columns say.
-    for (sql,) in connection.execute("select sql from sqlite_master where sql is not null"):
-        if not _ORDINARY.match(str(sql)):
-            what = f"its definition {str(sql)[:40]!r} is that of no ordinary table"
-            hint = "Anki has ordinary tables only; do you trust where this file comes from?"
-            raise ReviewLogError(source, [what], hint)
-
-
 def damaged(source: str, reason: str) -> ReviewLogError:
     """Return an error for a damaged collection, with how Anki repairs it."""
     what = f"its database is damaged ({reason})"
     hint = "Repair it in Anki (Tools > Check Database) and export it again, or use a backup."
     return ReviewLogError(source, [what], hint)
+
+
+def _copied(path: Path, copy: Path) -> bool:
+    """Copy the newest database in a file, and SQLite's logs beside it; return if it is packed.
+
+    What counts is what is in the file, not how its name ends. Nothing may change meanwhile, so
+    that the files belong together.
+    """
+    if existing(path).local.is_dir():
+        hint = f"Name a file in it, such as {path / 'collection.anki2'}."
+        raise ReviewLogError(str(path), ["is a folder, not an Anki file"], hint)
+    try:
+        file = path.resolve()  # SQLite keeps its logs beside the file that a link points to
+        before = _stamps(file)
+        with ExitStack() as opened:
+            content: Any = opened.enter_context(file.open("rb"))
+            is_package: bool = content.peek().startswith(b"PK")
+            if is_package:
+                package = opened.enter_context(zipfile.ZipFile(content))
+                content = opened.enter_context(package.open(_member(package)))
+            if content.peek(4).startswith(_ZSTANDARD):
+                content = zstandard.ZstdDecompressor().stream_reader(content)
+            _write(content, copy, begins=_SQLITE)
+        for suffix in before.keys() - {""}:
+            with Path(f"{file}{suffix}").open("rb") as log:
+                _write(log, Path(f"{copy}{suffix}"))
+        if _stamps(file) != before:
+            raise ValueError("it was changed meanwhile: close Anki, or try again")
+    except Exception as error:  # of the disk, zip, zstandard, or our own
+        what = f"cannot be unpacked ({str(error).rstrip('.')})"
+        raise ReviewLogError(str(path), [what], _EXPORT_AGAIN) from error
+    return is_package
+
+
+def _member(package: zipfile.ZipFile) -> str:
+    """Return the name of the newest collection in a package."""
+    names = package.namelist()
+    member = next((name for name in _MEMBERS if name in names), None)
+    if member is None:
+        raise ValueError(f"it is a zip file without any of {', '.join(_MEMBERS)}")
+    # A message of protocol buffers, whose field 1 is the version
+    meta = package.open("meta").read(2) if "meta" in names else b""
+    if meta[:1] == b"\x08" and meta[-1] > _NEWEST_PACKAGE_VERSION:
+        hint = "tick 'Support older Anki versions' when exporting it"
+        raise ValueError(f"packages of version {meta[-1]} are not known: {hint}")
+    return member
+
+
+def _stamps(path: Path) -> dict[str, tuple[int, int]]:
+    """Time of change and size of a file and, by their suffix, of the logs beside it."""
+    stamps = {}
+    for suffix in _LOGS:
+        file = Path(f"{path}{suffix}")
+        with suppress(FileNotFoundError):
+            status = file.lstat()
+            if not stat.S_ISREG(status.st_mode):
+                raise ValueError(f"{file.name} beside it is not a regular file: move it away")
+            stamps[suffix] = (status.st_mtime_ns, status.st_size)
+    return stamps
+
+
+def _write(content: Any, to: Path, begins: bytes = b"") -> None:
+    """Write a stream to a file, unless it is longer than any collection or begins otherwise."""
+    with to.open("wb") as file:
+        for chunk in iter(lambda: content.read(_CHUNK), b""):
+            if not (file.tell() or chunk.startswith(begins)):
+                raise ValueError(
+                    f"neither an Anki package nor a collection begins with {chunk[:8]!r}"
+                )
+            file.write(chunk)
+            if file.tell() > _BYTES_AT_MOST:
+                raise ValueError(f"its collection has more than {_BYTES_AT_MOST / 2**30:g} GiB")
+        if file.tell() < len(begins):
+            raise ValueError("it is empty or cut off")

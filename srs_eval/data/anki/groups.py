@@ -1,9 +1,12 @@
-"""Decks, presets, note types and card templates, in the forms in which Anki keeps them."""
+"""Decks, presets with FSRS settings, note types and templates, as old and new Anki keep them."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +15,62 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from srs_eval.data.anki.database import Collection
+from srs_eval.data.anki.database import Collection, open_collection
 from srs_eval.data.reviews import IntArray
 
 NUMBER, LENGTH, FLOAT = 0, 2, 5  # How protocol buffers write a field
-# A template is numbered by its note type and its place there, so that numbers stay the same from
-# one export to the next.
-_PLACES = 1000
-_LARGEST_NOTE_TYPE = 2**53
+# Fields of ``DeckConfig.Config`` of ``proto/anki/deck_config.proto`` in ankitects/anki, and the
+# names that older versions have for them: parameters, those of the newest FSRS first
+_PARAMETERS = {6: "fsrsParams6", 5: "fsrsParams5", 3: "fsrsWeights"}
+_PARAMETERS_AT_MOST, _LARGEST = 100, 2**31
+# A template is numbered by its note type and its place there, the same in every export.
+_PLACES, _LARGEST_NOTE_TYPE = 1000, 2**53
 _NOT_KNOWN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Settings of a preset that concern FSRS and intervals."""
+
+    # As they are stored; empty if FSRS was never optimised for the preset, or they cannot be read.
+    parameters: tuple[float, ...] = ()
+    desired_retention: float = 0.9
+    longest_interval: int = 36500  # Days
+
+
+@dataclass(frozen=True, slots=True)
+class FsrsSettings:
+    """FSRS settings of a collection."""
+
+    enabled: bool  # whether Anki schedules by FSRS
+    presets: Mapping[int, Preset]  # by the number of the preset
+
+
+def read_fsrs_settings(path: str | Path) -> FsrsSettings:
+    """Read the FSRS settings of a collection or package.
+
+    Raise `ReviewLogError` if the file is missing, no collection, or damaged.
+    """
+    with open_collection(Path(path).expanduser()) as collection:
+        enabled = collection.settings().get("fsrs") is True
+        stored = collection.entries("deck_config", "config", "dconf")
+        return FsrsSettings(enabled, {number: preset_of(each) for number, each in stored.items()})
+
+
+def preset_of(stored: Any) -> Preset:
+    """Return what can be used of the settings of a preset, and defaults in place of the others."""
+    lists = [value_of(stored, name, (field, LENGTH)) for field, name in _PARAMETERS.items()]
+    lists = [_singles(each) if isinstance(each, bytes) else each for each in lists]
+    parameters = next((each for each in lists if isinstance(each, list) and each), [])
+    usable = [n for n in parameters if isinstance(n, int | float) and abs(n) < _LARGEST]
+    is_usable = len(usable) == len(parameters) <= _PARAMETERS_AT_MOST
+    retention = value_of(stored, "desiredRetention", (37, FLOAT))
+    if not isinstance(retention, int | float) or not 0 < retention < 1:
+        retention = Preset().desired_retention
+    longest = value_of(stored, "rev.maxIvl", (16, NUMBER))
+    if not isinstance(longest, int) or not 0 < longest < _LARGEST:
+        longest = Preset().longest_interval
+    return Preset(tuple(map(float, usable)) if is_usable else (), round(retention, 4), longest)
 
 
 def groups_of(
@@ -32,28 +82,32 @@ def groups_of(
     column. A card that is in a filtered deck belongs to the deck it came from.
     """
     note_types = collection.entries("notetypes", "name", "models")
+    kinds = collection.entries("decks", "kind", "decks")
     titles: dict[str, Mapping[int, str]] = {
         "deck": _names(collection.entries("decks", "name", "decks")),
         "preset": _names(collection.entries("deck_config", "name", "dconf")),
         "note_type": _names(note_types),
         "template": _templates(collection, note_types),
     }
-    of_card = collection.numbers("cards", ("did", "odid", "nid", "ord"))
-    columns = {"note": of_card.nid, "deck": np.where(of_card.odid == 0, of_card.did, of_card.odid)}
-    kinds = collection.entries("decks", "kind", "decks")
-    presets = {deck: preset_of_deck(kind) for deck, kind in kinds.items()}
-    columns["preset"] = _looked_up([*presets.values()], [*presets], columns["deck"])
+    presets = pd.Series(
+        {deck: preset_of_deck(kind) for deck, kind in kinds.items()}, dtype=np.int64
+    )
     notes = collection.numbers("notes", ("mid",))
-    columns["note_type"] = _looked_up(notes.mid, notes.id, of_card.nid)
+    of_card = collection.numbers("cards", ("did", "odid", "nid", "ord"))
+    table = pd.DataFrame({"note": of_card.nid}, of_card.id)
+    table["deck"] = np.where(of_card.odid == 0, of_card.did, of_card.odid)
+    for group, numbers, keys in (
+        ("preset", presets, table["deck"]),
+        ("note_type", pd.Series(notes.mid, notes.id), of_card.nid),
+    ):
+        table[group] = numbers.reindex(keys, fill_value=_NOT_KNOWN).to_numpy(np.int64)
     # Cloze cards have the number of their deletion in the place of a template's number: all of
     # them belong to the only template of their note type.
-    only = _PLACES * columns["note_type"]
+    only = _PLACES * table["note_type"]
     numbers = [only + of_card.ord, only]
-    are_there = [np.isin(each, [*titles["template"]]) for each in numbers]
-    columns["template"] = np.select(are_there, numbers, _NOT_KNOWN)
-    table = pd.DataFrame(columns, of_card.id, dtype=np.int64)
+    table["template"] = np.select([n.isin([*titles["template"]]) for n in numbers], numbers, -1)
     is_known = (table != _NOT_KNOWN).any()
-    is_known["preset"] = is_known["deck"] and any(each != _NOT_KNOWN for each in presets.values())
+    is_known["preset"] = is_known["deck"] and (presets != _NOT_KNOWN).any()
     of_log = table.loc[:, is_known].reindex(cards, fill_value=_NOT_KNOWN)
     return {str(group): column.to_numpy() for group, column in of_log.items()}, titles
 
@@ -77,33 +131,30 @@ def value_of(stored: Any, path: str, *fields: tuple[int, int]) -> Any:
 
 def _fields(message: bytes) -> dict[tuple[int, int], Any]:
     """Return the last value of each field of a message, or nothing; those of 4 bytes are floats."""
-    try:
-        fields = UnknownFieldSet(Empty.FromString(message))
-    except DecodeError:
-        return {}
-    values = {(each.field_number, each.wire_type): each.data for each in fields}
-    for key in [key for key in values if key[1] == FLOAT]:
-        (values[key],) = struct.unpack("<f", struct.pack("<I", values[key]))
+    values: dict[tuple[int, int], Any] = {}
+    with suppress(DecodeError):
+        for each in UnknownFieldSet(Empty.FromString(message)):
+            key = each.field_number, each.wire_type
+            values[key] = each.data
+            if each.wire_type == FLOAT:
+                (values[key],) = struct.unpack("<f", struct.pack("<I", each.data))
     return values
+
+
+def _singles(content: bytes) -> list[float]:
+    """Return numbers in single precision, of which Anki keeps 4 decimals."""
+    numbers = np.frombuffer(content[: len(content) // 4 * 4], "<f4").tolist()
+    return [float(f"{number:.6g}") for number in numbers]
 
 
 def preset_of_deck(kind: Any) -> int:
     """Find the preset of a deck, -1 for a filtered deck, which has none, and what cannot be read.
 
     It is ``KindContainer.normal.config_id`` of ``proto/anki/decks.proto`` in ankitects/anki.
-
-    >>> preset_of_deck(bytes([0x0A, 0x02, 0x08, 0x01]))
-    1
     """
     number = value_of(kind, "conf", (1, LENGTH), (1, NUMBER))
     # Numbers are signed: what is above half of the range is negative, and no preset.
     return number if type(number) is int and abs(number) < 2**63 else _NOT_KNOWN
-
-
-def _looked_up(numbers: Any, keys: Any, wanted: IntArray) -> IntArray:
-    """Return the numbers of the keys that are wanted, -1 where there is none."""
-    table = pd.Series(numbers, keys, np.int64)
-    return table.reindex(wanted, fill_value=_NOT_KNOWN).to_numpy()
 
 
 def _templates(collection: Collection, note_types: Mapping[int, Any]) -> dict[int, str]:
