@@ -6,6 +6,8 @@ as `Memory` says, and the app asks for the card again.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -127,10 +129,8 @@ def draw_rating(cards: Cards, recalled: BoolArray, odds: FloatArray, life: Life)
     # Easy is given to what is left, so that the two shares never exceed the whole.
     easy *= 1 - hard
     drawn = life.rng.random(len(recalled))
-    rating: IntArray = np.where(drawn < hard + easy, _EASY, _GOOD)
-    rating[drawn < hard] = _HARD
-    rating[~recalled] = _AGAIN
-    return rating
+    conditions = [~recalled, drawn < hard, drawn < hard + easy]
+    return np.select(conditions, [_AGAIN, _HARD, _EASY], _GOOD).astype(np.int64)
 
 
 def draw_duration(
@@ -157,7 +157,6 @@ def learn(cards: Cards, rating: IntArray, odds: FloatArray, life: Life) -> None:
     else:
         stability = cards.stability * _STEP_EFFECT[rating]
         (rows,) = cards.later_day.nonzero()
-    if not cards.new and len(rows):
         given, before = rating[rows], cards.stability[rows]
         forgotten = _probability(-odds[rows])
         gain = cards.growth[rows] * before**-memory.saturation
@@ -214,7 +213,6 @@ def next_reviews(cards: Cards, rating: IntArray, duration_ms: FloatArray, life: 
     cards.second = np.where(cards.later_day, showing, cards.answered + wait)
 
 
-def _probability(odds: FloatArray | float) -> FloatArray:
+def _probability(odds: Any) -> Any:
     """Probability of some log-odds."""
-    result: FloatArray = 1 / (1 + np.exp(-odds))
-    return result
+    return 1 / (1 + np.exp(-odds))

@@ -79,8 +79,7 @@ class Life:
         cells = self.ability.shape[1]
         since_start = second - self.midnight[slot] - self.start[slot]
         cell = (since_start * (cells / self.session)).astype(np.int64) % cells
-        index: IntArray = slot * cells + cell
-        return index
+        return slot * cells + cell
 
     def showing(self, slot: IntArray, cohort: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the second at which a question comes up, somewhere in the study of its day.
@@ -149,8 +148,7 @@ def _ability(learner: Learner, rng: np.random.Generator) -> FloatArray:
     wander = np.array(list(accumulate(shocks.tolist(), lambda kept, shock: keep * kept + shock)))
     trend = learner.trend * (np.arange(days) / days - 0.5)
     daily = learner.daily_ability * rng.standard_normal(days)
-    ability: FloatArray = learner.level + learner.slow_ability * wander + daily + trend
-    return ability
+    return learner.level + learner.slow_ability * wander + daily + trend
 
 
 def session_walks(days: int, cells: int, length: float, rng: np.random.Generator) -> FloatArray:
@@ -180,5 +178,4 @@ def hashed_uniform(
     mixed = one.astype(np.uint64) * _SECOND + other.astype(np.uint64) * _FIRST + key
     mixed ^= mixed >> np.uint64(32)
     mixed *= _THIRD
-    uniform: FloatArray = ((mixed >> np.uint64(11)) + 0.5) * 2.0**-53
-    return uniform
+    return ((mixed >> np.uint64(11)) + 0.5) * 2.0**-53

@@ -29,10 +29,8 @@ _DIFFICULTY_STEP = 0.8975 * (np.arange(5) - 3)  # By rating
 _CURVE = 19 / 81
 _LEAST_STABILITY, _MOST_STABILITY = 0.01, 36500.0
 _LONGEST_INTERVAL = 3650
-# From so many days on, fuzz grows by this share of what is above, up to the next.
-_FUZZ_STARTS = np.array([[2.5], [7.0], [20.0]], np.float32)
-_FUZZ_ENDS = np.array([[7.0], [20.0], [np.inf]], np.float32)
-_FUZZ_SHARES = np.array([[0.15], [0.10], [0.05]], np.float32)
+# From so many days on, up to so many, fuzz grows by this share of what is above.
+_FUZZ = np.array([[2.5, 7.0, 0.15], [7.0, 20.0, 0.10], [20.0, np.inf, 0.05]], np.float32)
 _AGAIN, _GOOD = 1, 3
 # Of SM-2, by rating: days after the first, what is added to the ease, the share of the time passed
 # late that counts, and the factor of the ease.
@@ -95,15 +93,13 @@ class App:
         """
         interval = stability * (self.desired_retention**-2 - 1) / _CURVE
         days = bounded(interval.astype(np.float32), 1, _LONGEST_INTERVAL)
-        above = np.maximum(np.minimum(days, _FUZZ_ENDS) - _FUZZ_STARTS, 0)
-        first, second, third = _FUZZ_SHARES * above
-        around = 1 + first + second + third
-        around[days < _FUZZ_STARTS[0]] = 0
+        starts, ends, shares = _FUZZ.T[:, :, np.newaxis]
+        first, second, third = shares * np.maximum(np.minimum(days, ends) - starts, 0)
+        around = np.where(days < starts[0], 0, 1 + first + second + third)
         low = np.floor(days - around + 0.5)
         high = np.minimum(np.floor(days + around + 0.5), _LONGEST_INTERVAL)
-        drawn = np.floor(low + lot.astype(np.float32) * (1 + high - low))
-        intervals: IntArray = np.minimum(drawn, high).astype(np.int64)
-        return intervals
+        drawn: FloatArray = np.floor(low + lot.astype(np.float32) * (1 + high - low))
+        return np.minimum(drawn, high).astype(np.int64)
 
 
 class Sm2(App):
@@ -146,10 +142,8 @@ class Fixed(App):
 def draw_app(rng: np.random.Generator, scheduler: str = OWN) -> App:
     """Draw how an app is set that schedules as `data.scheduler` says."""
     kind, _, percent = scheduler.partition("_")
-    if kind == OWN:
-        return App(rng)
-    kinds = {"fsrs": App, "sm2": Sm2, "fixed": Fixed}
-    return kinds[kind](rng, int(percent or 90) / 100)
+    app = {OWN: App, "fsrs": App, "sm2": Sm2, "fixed": Fixed}[kind]
+    return app(rng, None if kind == OWN else int(percent or 90) / 100)
 
 
 def bounded(values: FloatArray, least: float, most: float) -> FloatArray:
