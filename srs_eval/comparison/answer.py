@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from srs_eval.algorithms.algorithm import IN_WORDS, UNKNOWN
-from srs_eval.comparison.entry import MARK, SIZE, Entry, index_of
+from srs_eval.comparison.entry import MARK, SIZE, Entry
 from srs_eval.comparison.leaderboard import NOISE
 from srs_eval.comparison.page import WIDTH, Table
 from srs_eval.comparison.standings import Standings, mean_of
@@ -196,7 +196,7 @@ def _doubts(standings: Standings) -> Iterator[str]:
 def warnings(entry: Entry, users: Sequence[User]) -> Iterator[str]:
     """Say why the scores of a model, on these users, are not what they seem."""
     loss, wrong = (entry.values(name, users) for name in ("log_loss", "log_loss_certain_wrong"))
-    sizes, defined = entry.scores[SIZE][index_of(users)].to_numpy(), ~np.isnan(loss + wrong)
+    sizes, defined = entry.values(SIZE, users), ~np.isnan(loss + wrong)
     if wrong[defined].any():
         cost = float((wrong[defined] * _COST / sizes[defined]).mean())
         share = cost / float(loss[defined].mean())

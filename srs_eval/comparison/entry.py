@@ -106,7 +106,9 @@ class Entry:
         """Scores of the users, in their order; NaN where the model has none."""
         if metric not in self.scores:
             return np.full(len(users), math.nan)
-        return self.scores[metric].reindex(index_of(users)).to_numpy(np.float64)
+        column = self.scores[metric]
+        column = column if [*users] == self.users else column.reindex(index_of(users))
+        return column.to_numpy(np.float64)
 
 
 def index_of(users: Iterable[User]) -> pd.Index:
@@ -118,11 +120,12 @@ def read_entry(folder: Path) -> Entry:
     """Read the scores of a finished run."""
     run = Run.read(folder)
     scores, index = run.by_user, index_of(run.by_user.users)
-    about = pd.DataFrame({SIZE: scores.reviews, DIGEST: [*scores.rows]}, index)
-    table = about.join(pd.DataFrame(scores.values, index, scores.names))
-    is_whole = table[DIGEST] != ""
+    table = pd.DataFrame(scores.values, index, scores.names)
+    table = table.assign(**{SIZE: scores.reviews, DIGEST: [*scores.rows]})
+    is_whole = np.array(scores.rows) != ""
     incomplete = tuple(index[~is_whole])
-    return Entry(one_line(run.facts.label), folder, table[is_whole], run.facts, incomplete, run)
+    table = table[is_whole] if incomplete else table
+    return Entry(one_line(run.facts.label), folder, table, run.facts, incomplete, run)
 
 
 def read_runs(paths: Iterable[Path]) -> tuple[list[Entry], list[str]]:
