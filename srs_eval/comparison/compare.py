@@ -12,7 +12,7 @@ import pandas as pd
 from srs_eval.comparison.answer import AVERAGES, terminal
 from srs_eval.comparison.entry import Entry, read_entry, with_own_names
 from srs_eval.comparison.pairing import pair, shared_users
-from srs_eval.comparison.report import HTML, write_files
+from srs_eval.comparison.report import write_files
 from srs_eval.comparison.standings import Standings
 from srs_eval.comparison.words import counted
 from srs_eval.data.reviews import User
@@ -30,15 +30,10 @@ class Report:
 
     text: str = ""  # For the terminal
     table: pd.DataFrame = field(default_factory=pd.DataFrame)  # The frame
-    files: Sequence[Path] = ()
+    files: Sequence[Path] = ()  # The page is the last
     # By folder of a job: its mean above that of the baseline, in percent
     against: Mapping[Path, Mapping[str, float]] = field(default_factory=dict)
     problem: str = ""
-
-    @property
-    def page(self) -> Path | None:
-        """The page for a browser."""
-        return next((file for file in self.files if file.name == HTML), None)
 
 
 def compare(

@@ -86,7 +86,7 @@ def compare(options: Compare) -> None:
     )
     command = shlex.join(["srs_eval.compare", *sys.argv[1:]])
     compared_runs = report(standings, out, command=command)
-    say(f"{compared_runs.text}\n\nreport   {compared_runs.page}")
+    say(f"{compared_runs.text}\n\nreport   {compared_runs.files[-1]}")
     tracking = options.choices["tracking"] or ("mlflow" if any(run.run for run in runs) else "none")
     if tracking != "none":
         values = {"experiment": _COMPARISONS, **options.tracking}

@@ -329,7 +329,7 @@ def _compared(config: DictConfig) -> bool:
         value = f"{one['metric']} {one['best_evaluated_value']:.4f}"
         best = f"best     trial {one['trial']}: validation {value}\nuse it   {one['command']}"
         say(f"\n{best}")
-    pages = [str(each.page) for each in reports if each.page] or [str(folder)]
+    pages = [str(each.files[-1]) for each in reports if each.files] or [str(folder)]
     say("\n" + "\n".join(f"report   {page}" for page in pages))
     if parent := os.environ.get(PARENT):
         percents = (pair for each in reports for pair in each.against.items())

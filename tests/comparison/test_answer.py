@@ -133,7 +133,7 @@ def test_the_files_of_a_sweep_lie_beside_its_jobs_unless_they_cannot_be_compared
     assert not found.problem
     assert found.table["run"].tolist()[:2] == ["a", "b"]
     assert {file.parent for file in found.files} == {tmp_path / "sweep"}
-    assert found.page == tmp_path / "sweep" / "report.html"
+    assert found.files[-1] == tmp_path / "sweep" / "report.html"
     (folders[1] / "scores.parquet").write_bytes(b"damaged")
     (found,) = compare_jobs(folders, tmp_path / "sweep", command="")
     assert "1_b/scores.parquet: cannot be read" in found.problem.replace("\\", "/")
@@ -160,7 +160,7 @@ def test_a_job_that_scored_no_user_is_named_wherever_the_others_are_compared(
     pd.read_parquet(scores)[:0].to_parquet(scores)
     (found,) = compare_jobs(folders, tmp_path / "sweep", command="")
     assert [*found.table.run.unique()] == ["a", "b"]
-    for text in (found.text, found.page.read_text("utf-8")):
+    for text in (found.text, found.files[-1].read_text("utf-8")):
         assert "broken scored 0 of 12 users and is not ranked" in text
     assert compare_jobs(folders[:1], tmp_path / "alone", command="") == []
 
@@ -218,13 +218,6 @@ def test_what_is_left_out_is_said_in_every_output_and_adds_up(
         assert f"{users} users, {reviews:,} reviews scored" in text
     assert f"{users} of 20 users and {reviews:,} of 4,000 reviews are compared" in text
     assert "Never scored: the first of their card (900)" in text
-
-
-def test_predictions_are_not_read_for_the_answer_of_several_users(runs_in_words):
-    folders, _ = runs_in_words(*TWO)
-    for folder in folders:
-        (folder / "predictions.parquet").write_bytes(b"damaged")
-    assert terminal(standings_of(*folders))
 
 
 @pytest.mark.slow

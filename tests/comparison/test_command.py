@@ -66,6 +66,8 @@ def test_a_sweep_is_compared_from_its_folder(sweep, capsys):
 def test_a_sweep_writes_the_same_comparison(sweep):
     assert {path.name for path in sweep.iterdir()} >= FILES
     found = json_of(sweep / "comparison.json")
+    page = (sweep / "report.html").read_text("utf-8")
+    assert "<code>srs_eval -m algo=avg,constant,moving_avg panel=quick" in page
     assert found["leaderboard"] == compared(sweep)["leaderboard"]
     assert compared(sweep, "metric=brier")["metric"] == "brier"
 
