@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from srs_eval.algorithms.fsrs.family import initial_stabilities
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
-from srs_eval.algorithms.fsrs.initial_stability import initial_stabilities
 from srs_eval.algorithms.half_life import HlrEquations
 from srs_eval.algorithms.schedulers.sm2 import Sm2TrainableEquations
 

@@ -50,9 +50,15 @@ def trace(equations: Equations, *, public: bool = False) -> Traced:
     elapsed, rating, weight = (
         graph.leaf("review", name) for name in ("elapsed", "rating", "weight")
     )
-    init = _states(graph, equations, "init", equations.init(graph, w, rating))
-    p = graph.expression(equations.curve(graph, w, state, elapsed)) + 0.0
-    after = equations.step(graph, w, state, elapsed, rating, p)
+    try:
+        init = _states(graph, equations, "init", equations.init(graph, w, rating))
+        p = graph.expression(equations.curve(graph, w, state, elapsed)) + 0.0
+        after = equations.step(graph, w, state, elapsed, rating, p)
+    except IndexError as error:
+        raise IndexError(
+            f"{type(equations).__name__} reads beyond its {len(w)} parameters, w[0] to "
+            f"w[{len(w) - 1}], or its {len(state)} states"
+        ) from error
     step = _states(graph, equations, "step", after)
     recalled = rating > 1.5
     clipped = graph.clip(p, SMALLEST_P, LARGEST_P)

@@ -10,13 +10,13 @@ from random_logs import log_of
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms import fitted as fitting
-from srs_eval.algorithms.features.dash import DashActR
+from srs_eval.algorithms.features.log_odds import DashActR
 from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.early import Fsrs4, Fsrs45
+from srs_eval.algorithms.fsrs.family import filled, in_order
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
-from srs_eval.algorithms.fsrs.initial_stability import filled, in_order
 from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
 from srs_eval.errors import ConfigError, FitError, FitSkipped

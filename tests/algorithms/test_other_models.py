@@ -10,7 +10,7 @@ from trial import FOLD, REVIEWS, TASK, fitted
 
 from srs_eval.algorithms import history
 from srs_eval.algorithms.baselines import Average, Constant, Oracle
-from srs_eval.algorithms.features.dash import ActR, Dash, DashActR, DashMcm, FadingTraces
+from srs_eval.algorithms.features.log_odds import ActR, Dash, DashActR, DashMcm, FadingTraces
 from srs_eval.algorithms.features.logistic import Logistic, on_same_day
 from srs_eval.algorithms.half_life import HlrDuolingo, updated
 from srs_eval.algorithms.history import history_of

@@ -12,8 +12,13 @@ from metric_functions import log_loss, rmse_bins
 from one_step import OneStep
 from published import EQUATIONS
 
-from srs_eval.algorithms.features.dash import ActivationEquations, Dash, DashMcm, FadingTraces
-from srs_eval.algorithms.features.log_odds import LogOddsModel
+from srs_eval.algorithms.features.log_odds import (
+    ActivationEquations,
+    Dash,
+    DashMcm,
+    FadingTraces,
+    LogOddsModel,
+)
 from srs_eval.algorithms.features.logistic import LogisticEquations
 from srs_eval.algorithms.fsrs.early import Fsrs45
 from srs_eval.algorithms.half_life import Ebisu, beliefs_before

@@ -137,10 +137,11 @@ def test_what_is_unusual_is_computed_right(given):
         (ValueError, {"step_of": lambda m, w, s, t, r, p: ()}),
         (TypeError, {"init_of": lambda m, w, r: (r > 1,)}),
         (TypeError, {"init_of": lambda m, w, r: (1.0 if r > 1 else 2.0,)}),
+        (IndexError, {"curve_of": lambda m, w, s, t: w[1]}),
     ],
 )
 def test_a_wrong_number_of_states_conditions_as_states_and_branches_are_refused(error, given):
-    with pytest.raises(error):
+    with pytest.raises(error, match=r"SmallEquations|m\.where"):
         trace(SmallEquations(**given))
 
 

@@ -28,9 +28,6 @@ from srs_eval.algorithms.algorithm import (
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews, User
 from srs_eval.errors import ConfigError
 
-# Log-odds of probabilities that are nearly 0 or 1, of which no more is made than this.
-_MOST = 20.0
-
 
 def _any(declaration: str) -> Any:
     return property(lambda self: any(getattr(each, declaration, False) for each in self.combined))
@@ -140,7 +137,7 @@ def fitted(
 
 def log_odds(p: FloatArray) -> FloatArray:
     """Return log-odds, clipped at ±20."""
-    return np.clip(logit(np.asarray(p, np.float64)), -_MOST, _MOST)
+    return np.clip(logit(np.asarray(p, np.float64)), -20.0, 20.0)
 
 
 def learned_by(model: MemoryModel) -> Learned:

@@ -16,7 +16,6 @@ from srs_eval.data.reviews import IntArray, Reviews
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
 _PACKAGE = "fsrs_rs_python"
-_DECIMALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class FsrsRs(Algorithm):
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
             raise FitError(f"fsrs_rs: user {user}: the Rust optimiser failed: {error}") from error
-        w = np.round(np.asarray(parameters, np.float64), _DECIMALS)
+        w = np.round(np.asarray(parameters, np.float64), 4)
         if not np.isfinite(w).all():
             raise FitError(f"fsrs_rs: user {user}: the fit ended at {w.tolist()}")
         return RecurrentModel(Fsrs6Equations(), tuple(w.tolist()))
