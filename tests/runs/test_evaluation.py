@@ -1,17 +1,14 @@
 """All users of a run: evaluated, kept, counted, and evaluated again where something changed."""
 
 import importlib
-import time
 import tracemalloc
 import weakref
 from dataclasses import dataclass, replace
-from io import StringIO
 
 import numpy as np
 import pytest
 from invented import Ends, Logs, invented_log, log_of
 from saved import NO_BAR, run_of, setup_of
-from tqdm import tqdm
 
 from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.baselines import Average
@@ -26,53 +23,11 @@ from srs_eval.protocol.task import Fold, Task
 from srs_eval.protocol.validation import Validation
 from srs_eval.runs import config
 from srs_eval.runs import folder as files
-from srs_eval.runs.compute import Processes
 from srs_eval.runs.evaluation import Checkpoint, added_up, data_fingerprint, evaluate
 
 PANEL = Panel([log_loss, brier])
 GOOD = (1, 2, 3, 4, 5)
-USERS = tuple(range(1, 7))
-
-
-def short_log(user, size):
-    """A log of one card, which the rule of rare first intervals leaves nothing of."""
-    day = np.arange(size)
-    log = log_of([1] * size, day, elapsed_seconds=np.where(day == 0, -1, 86_400))
-    return replace(log, user=user)
-
-
-class WithFailures(Logs):
-    """Logs, and one that cannot be read."""
-
-    def users(self):
-        return [*self.logs, "broken"]
-
-    def read(self, user):
-        if user == "broken":
-            raise ValueError("row 17 of 5,000 is torn")
-        return super().read(user)
-
-
-LOGS = {
-    **{user: invented_log(seed=user, user=user) for user in GOOD},
-    **{user: short_log(user, 8 + place) for place, user in enumerate("abc")},
-}
-
-
-@dataclass(frozen=True)
-class Fails(Algorithm):
-    """Raises for some users, and learns an average for the others."""
-
-    users: tuple = USERS
-    error: type = KeyError
-    of_odd: type = KeyError
-    seconds: float = 0
-
-    def fit(self, reviews, rows, rng):
-        if reviews.user not in self.users:
-            return Average().fit(reviews, rows, rng)
-        time.sleep(self.seconds)
-        raise (self.of_odd if len(rows) % 2 else self.error)(f"{len(rows)} reviews")
+LOGS = {user: invented_log(seed=user, user=user) for user in GOOD}
 
 
 def setup(algorithm=None, logs=LOGS, **changed):
@@ -80,34 +35,8 @@ def setup(algorithm=None, logs=LOGS, **changed):
     return setup_of(algorithm or Average(), source, PANEL, **changed)
 
 
-def of_users(coverage):
-    """Check that the reviews of a coverage add up, and return its numbers of users."""
-    users, reviews = coverage.users, coverage.reviews
-    assert users.read == users.scored + users.skipped + users.failed
-    inside = sum((*reviews.dropped.values(), *reviews.unscored.values()))
-    assert reviews.read == reviews.scored + reviews.skipped + reviews.failed + inside
-    return users.read, users.scored, users.skipped, users.failed
-
-
-def test_progress_is_counted_by_fit_and_nothing_else_is_printed(tmp_path, capfd):
-    bars = []
-
-    def bar(**options):
-        bars.append(tqdm(**options, file=StringIO()))
-        return bars[-1]
-
-    one = setup(logs={1: LOGS[1]})
-    evaluate(one, tmp_path, bar=bar)
-    evaluate(replace(one, compute=Processes(1)), tmp_path / "apart", bar=bar)
-    assert [(bar.n, bar.total) for bar in bars] == [(5, 5)] * 2
-    assert capfd.readouterr() == ("", "")
-
-
 class Endless(Logs):
     """Logs that are made when they are read."""
-
-    def users(self):
-        return list(self.logs)
 
     def read(self, user):
         return replace(LOGS[1], user=user)
@@ -140,37 +69,52 @@ def test_memory_does_not_grow_with_users(tmp_path, monkeypatch):
 
 def test_what_is_done_is_not_done_again_unless_its_log_or_file_has_changed(tmp_path):
     algorithm = Ends(None, users=[])
-    one = setup(algorithm, {user: LOGS[user] for user in GOOD})
+    one = setup(algorithm)
     evaluate(one, tmp_path, bar=NO_BAR)
-    checkpoint = Checkpoint(tmp_path, one.stamp)
     assert algorithm.fits == dict.fromkeys(GOOD, 5)
-    damaged = checkpoint._path(3)
+    damaged, gone, *_ = sorted((tmp_path / "checkpoint").rglob("*.pkl"))
     damaged.write_bytes(damaged.read_bytes()[:500])
-    checkpoint._path(4).unlink()
-    other = replace(LOGS[5], rating=LOGS[5].rating[::-1].copy())
-    changed = replace(one, source=Logs({**one.source.logs, 5: other}))
+    gone.unlink()
+    checkpoint = Checkpoint(tmp_path, one.stamp)
+    lost = [user for user in GOOD if checkpoint.find(user) is None]
+    other = next(user for user in GOOD if user not in lost)
+    log = replace(LOGS[other], rating=LOGS[other].rating[::-1].copy())
+    changed = replace(one, source=Logs({**LOGS, other: log}))
     begun = []
     again = evaluate(changed, tmp_path, bar=NO_BAR, begin=lambda *counts: begun.append(counts))
-    assert algorithm.fits == {1: 5, 2: 5, 3: 10, 4: 10, 5: 10}
+    assert algorithm.fits == {user: 10 if user in (*lost, other) else 5 for user in GOOD}
     assert begun == [(3, 5)]
     assert data_fingerprint(one.source) != data_fingerprint(changed.source)
     assert again.summary.data_fingerprint == data_fingerprint(changed.source)
 
 
+@dataclass(frozen=True)
+class Fails(Algorithm):
+    """Raises for some users, and learns an average for the others."""
+
+    users: tuple
+    error: type
+    of_odd: type
+
+    def fit(self, reviews, rows, rng):
+        if reviews.user not in self.users:
+            return Average().fit(reviews, rows, rng)
+        raise (self.of_odd if len(rows) % 2 else self.error)(f"{len(rows)} reviews")
+
+
 @pytest.mark.parametrize(
     ("users", "of", "kinds", "stops"),
     [
-        ((1, 2, 3), 6, (KeyError, KeyError), True),
-        ((1, 2, 3), 6, (FitError, FitError), True),
-        ((1, 2, 3), 6, (KeyError, ValueError), False),  # not alike
-        ((1, 2, 4), 6, (KeyError, KeyError), False),  # a fit of the third works
+        ((1, 2, 3), 5, (KeyError, KeyError), True),
+        ((1, 2, 3), 5, (FitError, FitError), True),
+        ((1, 2, 3), 5, (KeyError, ValueError), False),  # not alike
+        ((1, 2, 4), 5, (KeyError, KeyError), False),  # a fit of the third works
         ((1, 2, 3), 3, (KeyError, KeyError), False),  # nobody is left
-        ((1, 2, 3), 6, (FitSkipped, FitSkipped), False),
+        ((1, 2, 3), 5, (FitSkipped, FitSkipped), False),
     ],
 )
 def test_three_users_whose_fits_fail_alike_stop_a_run_of_more(tmp_path, users, of, kinds, stops):
-    logs = {user: invented_log(seed=user, user=user) for user in USERS[:of]}
-    one = setup(Fails(users, *kinds), logs)
+    one = setup(Fails(users, *kinds), {user: LOGS[user] for user in GOOD[:of]})
     if stops:
         with pytest.raises(FailedAlikeError, match=f"stopped after 3 of {of} users"):
             evaluate(one, tmp_path, bar=NO_BAR)
@@ -181,8 +125,37 @@ def test_three_users_whose_fits_fail_alike_stop_a_run_of_more(tmp_path, users, o
     assert summary.failed + summary.skipped == 5 * len(users)
 
 
+def of_users(coverage):
+    """Check that the reviews of a coverage add up, and return its numbers of users."""
+    users, reviews = coverage.users, coverage.reviews
+    assert users.read == users.scored + users.skipped + users.failed
+    inside = sum((*reviews.dropped.values(), *reviews.unscored.values()))
+    assert reviews.read == reviews.scored + reviews.skipped + reviews.failed + inside
+    return users.read, users.scored, users.skipped, users.failed
+
+
+def short_log(user, size):
+    """A log of one card, which the rule of rare first intervals leaves nothing of."""
+    day = np.arange(size)
+    log = log_of([1] * size, day, elapsed_seconds=np.where(day == 0, -1, 86_400))
+    return replace(log, user=user)
+
+
+class WithFailures(Logs):
+    """Logs, and one that cannot be read."""
+
+    def users(self):
+        return [*self.logs, "broken"]
+
+    def read(self, user):
+        if user == "broken":
+            raise ValueError("row 17 of 5,000 is torn")
+        return super().read(user)
+
+
 def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_path):
-    summary = run_of(setup(logs=WithFailures(LOGS)), tmp_path).facts
+    short = {user: short_log(user, 8 + place) for place, user in enumerate("abc")}
+    summary = run_of(setup(logs=WithFailures(LOGS | short)), tmp_path).facts
     coverage = summary.coverage
     assert of_users(coverage) == (9, 5, 3, 1)
     failed, skipped = sorted(coverage.left_out, key=lambda each: each.status)
@@ -191,10 +164,10 @@ def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_pa
     assert (skipped.users, skipped.reviews) == (3, 8 + 9 + 10)
     assert "reviews can be scored, 6 are needed" in skipped.reason
     assert "of the users (4 of 9 read)" in coverage.caution
+    assert (summary.failed, summary.skipped, summary.fits) == (1, 3, 29)
     few = {n: invented_log(seed=n, user=n) for n in range(9)} | {9: short_log(9, 8)}
     tenth = evaluate(setup(logs=few), tmp_path / "few", bar=NO_BAR).summary
     assert "of the users" not in tenth.coverage.caution
-    assert (summary.failed, summary.skipped, summary.fits) == (1, 3, 29)
 
 
 class Plain:
@@ -217,9 +190,9 @@ PROTOCOLS = (
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
 def test_every_protocol_accounts_for_every_review(protocol, tmp_path):
     logs = {}
-    for user in GOOD:
-        seconds = np.where(LOGS[user].elapsed_days < 0, -1.0, LOGS[user].elapsed_days * 86_400 + 60)
-        logs[user] = replace(LOGS[user], elapsed_seconds=seconds)
+    for user, log in LOGS.items():
+        seconds = np.where(log.elapsed_days < 0, -1.0, log.elapsed_days * 86_400 + 60)
+        logs[user] = replace(log, elapsed_seconds=seconds)
     summary = evaluate(setup(logs=logs, protocol=protocol), tmp_path, bar=NO_BAR).summary
     coverage = summary.coverage
     assert of_users(coverage) == (5, 5, 0, 0)
@@ -234,15 +207,14 @@ def test_every_protocol_accounts_for_every_review(protocol, tmp_path):
 
 
 def test_settings_that_can_move_a_number_are_in_the_digest_and_no_others():
-    one = setup(logs={1: LOGS[1]})
+    one = setup()
 
     def digest(**changed):
         return replace(one, content={**one.content, **changed}).config_hash
 
-    for key in ("algo", "data", "protocol", "panel"):
-        assert digest(**{key: {"x": 1}}) != one.config_hash
-    assert digest(seed=1) != one.config_hash
-    assert digest(curves_per_user=0) != one.config_hash
+    moving = [{key: {"x": 1}} for key in ("algo", "data", "protocol", "panel")]
+    digests = {digest(**each) for each in (*moving, {"seed": 1}, {"curves_per_user": 0}, {})}
+    assert len(digests) == 7
     assert digest(notes="x", name="y", figures=False, tags={"a": "b"}) == one.config_hash
     stored = [CurrentParameters({1: parameters}) for parameters in (DEFAULTS, DEFAULTS[::-1])]
     current = [replace(one, algorithm=algorithm) for algorithm in stored]
@@ -251,7 +223,7 @@ def test_settings_that_can_move_a_number_are_in_the_digest_and_no_others():
 
 def test_the_digest_of_the_code_is_of_the_files_of_what_is_used(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    package, one = tmp_path / "of_a_plug_in", setup(logs={1: LOGS[1]})
+    package, one = tmp_path / "of_a_plug_in", setup()
     digests = {one.code_hash}
     package.mkdir()
     for content in ("1", "2"):
