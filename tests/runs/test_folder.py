@@ -12,7 +12,6 @@ from saved import assert_same, load_predictions, result_from, run_of, setup_of
 
 from srs_eval.algorithms.algorithm import Contribution, Part
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
@@ -26,12 +25,6 @@ from srs_eval.runs.folder import Run, runs_below
 from srs_eval.runs.summary import Counts, Coverage, LeftOut, Summary
 
 PANEL = Panel([log_loss, brier], pooled=False)
-
-
-@pytest.fixture
-def run(logs_of, tmp_path):
-    setup = setup_of(Fsrs6(fit="default"), logs_of(3, 1), PANEL, curves_per_user=12)
-    return run_of(setup, tmp_path / "run")
 
 
 def every_column(user, seed, kind=np.float64):
@@ -50,13 +43,14 @@ def every_column(user, seed, kind=np.float64):
     return Predictions(users=(user,), user=np.zeros(n, np.int64), curves=curves, **columns)
 
 
-def evaluation_of(predictions, **of_fit):
+def evaluation_of(predictions, *fits):
     (user,) = predictions.users
-    fit = Fit(user, 0, "ok", **of_fit)
-    return UserEvaluation(user, (fit,), predictions, ReviewLog(len(predictions)))
+    return UserEvaluation(
+        user, fits or (Fit(user, 0, "ok"),), predictions, ReviewLog(len(predictions))
+    )
 
 
-def test_no_column_is_forgotten_anywhere(tmp_path):
+def test_no_column_is_forgotten_and_users_of_both_kinds_and_precisions_share_a_file(tmp_path):
     parts = [every_column(user, user) for user in (5, 2)]
     run = result_from(map(evaluation_of, parts), PANEL, tmp_path)
     for read in (run, Run.read(tmp_path)):
@@ -64,18 +58,14 @@ def test_no_column_is_forgotten_anywhere(tmp_path):
             assert_same(read.predictions(*part.users), part)
         assert list(read.every_prediction())[1].users == (2,)
         assert read.predictions("nobody") is None
-    together = concatenate(parts)
-    assert_same(load_predictions(tmp_path), together)
-
-
-def test_users_of_both_kinds_and_precisions_share_a_file(tmp_path):
+    assert_same(load_predictions(tmp_path), concatenate(parts))
     single, double = every_column(7, 1, np.float32), every_column("ann", 2)
     run = result_from(map(evaluation_of, (single, double)), PANEL, tmp_path)
     again = Run.read(tmp_path)
     assert again.by_user.complete == ("7", "ann")  # by text, in every file
+    assert [fit.user for fit in again.fits()] == ["7", "ann"]
     assert again.predictions("7").p.tolist() == single.p.tolist()
     assert again.predictions("ann").p.dtype == np.float64
-    assert [fit.user for fit in again.fits()] == ["7", "ann"]
     assert run.by_user.values.tolist() == again.by_user.values.tolist()
 
 
@@ -90,14 +80,12 @@ def test_no_field_of_a_fit_is_forgotten(tmp_path):
     default = Fit(4, 0, "ok")
     names = [f.name for f in fields(Fit) if f.name not in ("user", "fold")]
     assert not any(getattr(fit, name) == getattr(default, name) for name in names)
-    predictions = every_column(4, 1)
-    evaluation = UserEvaluation(4, (fit, default), predictions, ReviewLog(7))
-    run = result_from([evaluation], PANEL, tmp_path)
+    run = result_from([evaluation_of(every_column(4, 1), fit, default)], PANEL, tmp_path)
     assert list(run.fits()) == [fit, default]
     assert (run.facts.fallback, run.facts.not_converged) == (1, 1)
 
 
-def test_no_field_of_a_summary_is_forgotten(tmp_path):
+def test_no_field_of_a_summary_is_forgotten_and_a_file_is_whole_or_as_it_was(tmp_path):
     row = MetricSummary(0.5, 1.0, 2.0, 0.1, 0.9, 3, 2.5, np.nan, 1.0)
     values = {"str": "x", "int": 7, "bool": True, "float": 0.5}
     changed = {f.name: values[f.type] for f in fields(Summary) if f.type in values}
@@ -110,43 +98,47 @@ def test_no_field_of_a_summary_is_forgotten(tmp_path):
         coverage=Coverage(counts, counts, (LeftOut("failed", "no", 6, 60),)),
         tags={"config_hash": "c"},
     )
-    usual = Summary("")
+    usual, file = Summary(""), tmp_path / "it.json"
     same = [f.name for f in fields(Summary) if getattr(summary, f.name) == getattr(usual, f.name)]
     assert same == []
-    files.write_json(tmp_path / "it.json", asdict(summary))
-    text = (tmp_path / "it.json").read_text()
+    files.write_json(file, asdict(summary))
+    text = file.read_text()
     assert "NaN" not in text
     assert repr(Summary.from_json(json.loads(text))) == repr(summary)
+    with pytest.raises(PydanticSerializationError):
+        files.write_json(file, {"a": object()})
+    assert (file.read_text(), [*tmp_path.iterdir()]) == (text, [file])
 
 
-def everything(folder):
-    run = Run.read(folder)
-    return [*run.every_prediction(), *run.fits()]
+def test_what_is_damaged_is_named(logs_of, tmp_path):
+    run_of(setup_of(Average(), logs_of(3, 1), PANEL), tmp_path)
 
+    def read():
+        run = Run.read(tmp_path)
+        return [*run.every_prediction(), *run.fits()]
 
-def test_what_is_damaged_is_named(run):
+    assert read()
     for name in (files.SUMMARY, files.SCORES, files.PREDICTIONS, files.FITS):
-        file = run.folder / name
+        file = tmp_path / name
         content = file.read_bytes()
         file.write_bytes(content[: len(content) // 2])
         with pytest.raises(ConfigError, match=str(file)):
-            everything(run.folder)
+            read()
         file.write_bytes(content)
     for content in ([], 3, {}, {"label": "x", "users": "many"}, {"label": "x", "metrics": -1}):
-        (run.folder / files.SUMMARY).write_text(json.dumps(content))
+        (tmp_path / files.SUMMARY).write_text(json.dumps(content))
         with pytest.raises(ConfigError, match=r"summary\.json"):
-            Run.read(run.folder)
+            read()
     with pytest.raises(ConfigError, match="folder of a finished run"):
-        Run.read(run.folder / "figures")
+        Run.read(tmp_path / "figures")
 
 
 def test_a_run_of_nothing_can_be_saved_and_read(make_log, logs_of, tmp_path):
     setup = setup_of(Average(), logs_of(make_log(cards=1)), default_panel())
     run_of(setup, tmp_path)
     again = Run.read(tmp_path)
-    assert (again.facts.users, again.facts.skipped) == (0, 1)
+    assert (again.facts.users, again.facts.skipped, again.has_predictions) == (0, 1, False)
     assert list(again.every_prediction()) == []
-    assert not again.has_predictions
     assert runs_below(tmp_path) == [tmp_path]
 
 
@@ -164,12 +156,3 @@ def test_anybody_can_read_predictions_and_what_is_missing_comes_back(logs_of, tm
     result_from([evaluation_of(bare)], PANEL, tmp_path)
     assert not (tmp_path / files.CURVES).exists()
     assert_same(load_predictions(tmp_path), bare)
-
-
-def test_a_file_is_whole_or_as_it_was(tmp_path):
-    file = tmp_path / "it.json"
-    file.write_text("before")
-    with pytest.raises(PydanticSerializationError):
-        files.write_json(file, {"a": object()})
-    assert file.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [file]

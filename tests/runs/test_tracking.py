@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import PIL.Image
+import pyarrow.parquet as pq
 import pytest
 from commands import revision_known
 from hydra import compose, initialize_config_dir
@@ -18,9 +19,10 @@ from mlflow import MlflowClient
 from tqdm import tqdm
 
 from srs_eval.errors import ConfigError, Pruned, TrackingError
+from srs_eval.evaluation.fits import Fit
 from srs_eval.runs import config, evaluation, mlflow_store, tracking
 from srs_eval.runs.compute import Serial
-from srs_eval.runs.folder import save
+from srs_eval.runs.folder import FITS, fits_table, save
 from srs_eval.runs.options import conf_folder
 from srs_eval.runs.tracking import Mlflow
 
@@ -58,10 +60,21 @@ def client(uri):
     return MlflowClient(uri)
 
 
-def logged(tracker, setup, run, figures=(), run_id=None):
-    with tracker.run(setup, run.folder, run_id) as tracked:
-        tracked.log(run, "hlr on synthetic\nthe rest", figures)
-    return tracked
+@pytest.fixture
+def tracker(uri):
+    return Mlflow(uri=uri)
+
+
+@pytest.fixture
+def logged(setup, run, tracker):
+    """Log a run, by default that of this module."""
+
+    def log(run=run, figures=(), run_id=None, tracker=tracker):
+        with tracker.run(setup, run.folder, run_id) as tracked:
+            tracked.log(run, "hlr on synthetic\nthe rest", figures)
+        return tracked
+
+    return log
 
 
 def files_of(client, run_id, *folders):
@@ -70,24 +83,20 @@ def files_of(client, run_id, *folders):
 
 
 def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
-    uri, client, setup, run, tmp_path
+    client, tracker, logged, run, tmp_path
 ):
     figure = tmp_path / "calibration.png"
     PIL.Image.new("RGB", (60, 40), "white").save(figure)
-    tracker = Mlflow(uri=uri)
-    run_id = logged(tracker, setup, run, [figure]).run_id
-    again = logged(tracker, setup, run, [figure], run_id=run_id)  # as after a kill
-    assert again.run_id == run_id
+    run_id = logged(figures=[figure]).run_id
+    assert logged(figures=[figure], run_id=run_id).run_id == run_id  # as after a kill
     assert tracker.has(run_id)
-    kept = client.get_run(run_id)
+    kept, facts = client.get_run(run_id), run.facts
     assert (kept.info.run_name, kept.info.status) == ("hlr on synthetic", "FINISHED")
-    params = kept.data.params
+    params, metrics = kept.data.params, kept.data.metrics
     chosen = {"algo": "hlr", "data": "synthetic", "protocol": "srs_benchmark", "panel": "quick"}
     assert {**chosen, "seed": "2026", "data.users": "3"}.items() <= params.items()
     assert "algo.base" not in params
-    assert len(params) <= 15
     assert not {"None"} & {*params.values()}
-    facts, metrics = run.facts, kept.data.metrics
     loss = facts.metrics["log_loss"]
     expected = {
         "test/log_loss": loss.mean_users,
@@ -98,11 +107,10 @@ def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
         "fits/failed": 0,
     }
     assert {name: metrics[name] for name in expected} == pytest.approx(expected, rel=1e-5)
-    assert len(metrics) <= 30
+    assert (len(params) <= 15, len(metrics) <= 30) == (True, True)
     tags = {name: text for name, text in kept.data.tags.items() if not name.startswith("mlflow.")}
     expected = {"paper": "one", "when": "previous_review", "output": str(run.folder)}
     assert {**expected, "rows_fingerprint": facts.rows_fingerprint}.items() <= tags.items()
-    assert len(tags) <= 7
     note = kept.data.tags["mlflow.note.content"].splitlines()
     assert note[0] == f"**log loss {loss.mean_users:.4f} [{loss.lo:.4f}, {loss.hi:.4f}]**"
     assert f"run_uuid={run_id}" in note[2]
@@ -119,28 +127,26 @@ def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
 
 
 def test_learning_curves_are_means_over_fits_and_one_that_ends_stays_where_it_is(
-    uri, client, setup, run, monkeypatch
+    client, logged, run, tmp_path
 ):
-    losses = {"training_loss": [[0.5, 0.3, 0.1], [0.4, 0.2], []], "test_log_loss": [[], [], []]}
-    known = tracking._of_fits
-    monkeypatch.setattr(tracking, "_of_fits", lambda run, n: losses.get(n) or known(run, n))
-    run_id = logged(Mlflow(uri=uri), setup, run).run_id
+    losses = ((0.5, 0.3, 0.1), (0.4, 0.2), ())
+    fits = [Fit(1, fold, "ok", training_loss=each) for fold, each in enumerate(losses)]
+    pq.write_table(fits_table(fits), tmp_path / FITS)
+    facts = replace(run.facts, metrics={}, users=0)  # it has no scores
+    run_id = logged(replace(run, folder=tmp_path, facts=facts)).run_id
     curve = client.get_metric_history(run_id, "learning/training_loss")
-    assert [(each.step, round(each.value, 9)) for each in curve] == [
-        (1, 0.45),
-        (2, 0.25),
-        (3, 0.15),
-    ]
+    steps = [(each.step, round(each.value, 9)) for each in curve]
+    assert steps == [(1, 0.45), (2, 0.25), (3, 0.15)]
     assert client.get_metric_history(run_id, "learning/test_log_loss") == []
+    metrics = client.get_run(run_id).data.metrics
+    assert ("test/log_loss" in metrics, metrics["rests_on/users_read"]) == (False, 3)
 
 
-def test_a_new_experiment_has_a_view_which_the_link_opens(uri, client, setup, run):
-    tracker = Mlflow(uri=uri, experiment="viewed")
-    tracked = logged(tracker, setup, run)
+def test_a_new_experiment_has_a_view_which_the_link_opens(uri, client, logged):
+    tracked = logged(tracker=Mlflow(uri=uri, experiment="viewed"))
     kept = client.get_experiment_by_name("viewed")
     command, _, link = tracked.store.link().partition("  # ")
-    key = link.partition("viewStateShareKey=")[2]
-    assert f"mlflow.sharedViewState.{key}" in kept.tags
+    assert f"mlflow.sharedViewState.{link.partition('viewStateShareKey=')[2]}" in kept.tags
     assert f"#/experiments/{kept.experiment_id}/runs?workflowType=machine_learning" in link
     assert command.startswith("MLflow   mlflow ui --backend-store-uri sqlite:///")
     state = json.loads(mlflow_store._VIEW_FILE.read_bytes())
@@ -148,48 +154,45 @@ def test_a_new_experiment_has_a_view_which_the_link_opens(uri, client, setup, ru
     metrics = client.get_run(tracked.run_id).data.metrics
     assert shown <= {f"test/{name}" for name in tracking.SHOWN}
     assert {"test/log_loss", "test/auc"} <= shown & metrics.keys()
-    assert len(shown) == 5
-
-
-class Failed(Exception):
-    pass
 
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(Failed, "FAILED"), (KeyboardInterrupt, "KILLED"), (SystemExit, "KILLED"), (Pruned, "KILLED")],
+    [
+        (LookupError, "FAILED"),
+        *((KeyboardInterrupt, "KILLED"), (SystemExit, "KILLED"), (Pruned, "KILLED")),
+    ],
 )
 def test_a_run_that_is_left_ends_as_what_left_it_and_goes_on_later(
-    uri, client, setup, run, error, status
+    client, tracker, logged, setup, run, error, status
 ):
-    tracker = Mlflow(uri=uri)
     with pytest.raises(error), tracker.run(setup, run.folder, None) as tracked:
         raise error
-    assert client.get_run(tracked.run_id).info.status == status
-    assert not tracker.has(tracked.run_id)
-    assert logged(tracker, setup, run, run_id=tracked.run_id).run_id == tracked.run_id
-    assert tracker.has(tracked.run_id)
+    run_id = tracked.run_id
+    assert (client.get_run(run_id).info.status, tracker.has(run_id)) == (status, False)
+    assert logged(run_id=run_id).run_id == run_id
+    assert tracker.has(run_id)
+
+
+def test_a_run_with_failed_fits_has_failed_and_one_that_the_store_has_lost_begins_anew(
+    client, tracker, logged, run
+):
     failed = replace(run, facts=replace(run.facts, failed=1))
-    assert client.get_run(logged(tracker, setup, failed).run_id).info.status == "FAILED"
-
-
-def test_a_run_that_the_store_has_lost_begins_anew(uri, client, setup, run):
-    tracker = Mlflow(uri=uri)
-    first = logged(tracker, setup, run).run_id
+    first = logged(failed).run_id
+    assert client.get_run(first).info.status == "FAILED"
     client.delete_run(first)
     assert [tracker.has(each) for each in (first, "0" * 32, "no id")] == [False] * 3
-    assert logged(tracker, setup, run, run_id=first).run_id != first
+    assert logged(run_id=first).run_id != first
 
 
 def test_jobs_of_a_sweep_are_nested_and_their_comparison_is_logged_to_the_parent(
-    uri, client, setup, run, tmp_path, monkeypatch
+    client, tracker, logged, tmp_path, monkeypatch
 ):
-    tracker = Mlflow(uri=uri)
     parent = tracker.parent(tmp_path.name, "s1")
     assert client.get_run(parent).info.status == "RUNNING"
     assert tracker.parent(tmp_path.name, "s1", parent) == parent
     monkeypatch.setenv(tracking.PARENT, parent)
-    job = logged(tracker, setup, run).run_id
+    job = logged().run_id
     tags = client.get_run(job).data.tags
     assert (tags["mlflow.parentRunId"], tags["sweep_id"]) == (parent, "s1")
     files = [tmp_path / "report.html", tmp_path / "deep" / "comparison.csv"]
@@ -219,21 +222,18 @@ def test_jobs_of_a_sweep_are_nested_and_their_comparison_is_logged_to_the_parent
         ]
 
 
-def test_the_run_of_mlflow_run_is_used_once_and_its_parameters_stay(
-    uri, client, setup, run, monkeypatch
-):
+def test_the_run_of_mlflow_run_is_used_once_and_its_parameters_stay(client, logged, monkeypatch):
     project = client.create_experiment("project")
     own = client.create_run(project).info.run_id
     client.log_param(own, "algo", "what was typed")
     monkeypatch.setenv("MLFLOW_RUN_ID", own)
-    tracker = Mlflow(uri=uri)
-    tracked = logged(tracker, setup, run)
+    tracked = logged()
     assert tracked.run_id == own
     assert f"/experiments/{project}/" in tracked.store.link()
     kept = client.get_run(own)
     assert (kept.info.status, kept.data.params["algo"]) == ("FINISHED", "what was typed")
     assert kept.data.params["data"] == "synthetic"
-    assert logged(tracker, setup, run).run_id != own
+    assert logged().run_id != own
 
 
 AWAY = "127.0.0.1:1"
@@ -249,16 +249,14 @@ AWAY = "127.0.0.1:1"
     ],
 )
 def test_an_address_where_no_runs_are_kept_is_refused_in_mlflows_words(
-    address, said, kind, setup, run, monkeypatch
+    address, said, kind, logged, monkeypatch
 ):
     monkeypatch.setattr("time.sleep", lambda seconds: None)  # MLflow tries ten times
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
-    began = time.monotonic()
     with pytest.raises(kind, match=said) as refused:
-        logged(Mlflow(), setup, run)
+        logged(tracker=Mlflow())
     assert len(str(refused.value).splitlines()) == 2
     assert "hidden-word" not in str(refused.value)
-    assert time.monotonic() - began < 20
 
 
 def test_a_call_that_meets_a_lock_is_made_again_for_a_while(uri, monkeypatch):
@@ -271,17 +269,9 @@ def test_a_call_that_meets_a_lock_is_made_again_for_a_while(uri, monkeypatch):
             raise OSError("(sqlite3.OperationalError) database is locked")
         return "done"
 
-    assert store.waiting(locked)(3) == "done"
-    assert calls == [3] * 3
+    assert (store.waiting(locked)(3), calls) == ("done", [3] * 3)
     with pytest.raises(TrackingError, match="another process has locked the database"):
         store.waiting(locked)(10**9)
-
-
-def test_a_run_without_scores_is_logged(uri, client, setup, run):
-    empty = replace(run, facts=replace(run.facts, metrics={}, users=0))
-    metrics = client.get_run(logged(Mlflow(uri=uri), setup, empty).run_id).data.metrics
-    assert "test/log_loss" not in metrics
-    assert metrics["rests_on/users_read"] == 3
 
 
 @pytest.mark.nightly
