@@ -11,20 +11,16 @@ from invented import Told
 from saved import run_of, setup_of
 
 from srs_eval.algorithms.algorithm import Algorithm
-from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.early import Fsrs45
 from srs_eval.errors import ConfigError
-from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
-from srs_eval.protocol.validation import Validation
 from srs_eval.runs.config import build, composed
 
-PROTOCOLS = sorted(
-    path.stem for path in (Path(__file__).parents[2] / "conf" / "protocol").glob("*.yaml")
-)
+CONF = Path(__file__).parents[2] / "conf"
+PROTOCOLS = sorted(path.stem for path in (CONF / "protocol").glob("*.yaml"))
 
 
 @dataclass(frozen=True)
@@ -77,20 +73,16 @@ def test_each_user_is_scored_by_what_the_users_of_other_folds_have_taught(logs_o
         assert result.predictions(user).p == pytest.approx(taught)
     assert result.facts.pretrained
     assert result.facts.protocol == "srs_benchmark_in_2_user_folds"
+    with pytest.raises(ConfigError):  # weights that were given are not passed over
+        scored(Level(weights="level.safetensors"), UserFolds())
 
 
 def test_an_algorithm_that_learns_from_no_one_else_is_as_under_the_base(scored):
     base = SrsBenchmark(refits=6)
-    blind = Fsrs45(fit="default")  # to reviews of the same day
-    one, other = (scored(blind, each) for each in (base, UserFolds(base)))
+    one, other = (scored(Fsrs45(fit="default"), each) for each in (base, UserFolds(base)))
     assert one.by_user.values.tolist() == other.by_user.values.tolist()
     assert other.facts.rows_fingerprint == one.facts.rows_fingerprint
     assert not other.facts.pretrained
-
-
-def test_weights_that_were_given_are_not_passed_over(scored):
-    with pytest.raises(ConfigError):
-        scored(Level(weights="level.safetensors"), UserFolds())
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -105,16 +97,3 @@ def test_it_is_an_option_of_every_protocol(name):
     assert protocol.is_validation == getattr(base, "is_validation", False)
     # Runs of before are resumed: nothing is left of the option where it is not used.
     assert "user_folds" not in plain.content["protocol"]
-
-
-def test_rows_for_choosing_options_are_scored_once_and_all_rows_are_fitted_at_the_end(
-    make_log, logs_of
-):
-    log = make_log(cards=200, intervals=(1, 2, 3, 7, 20))
-    task = Validation(SrsBenchmark())(log, same_day=False)
-    tested = np.concatenate([fold.test for fold in task.folds])
-    assert len(tested) == len(set(tested)) > 0
-    whole = SrsBenchmark()(log, same_day=False)
-    work = EvaluateUser(logs_of(log), Average(), SrsBenchmark(), seed=0, curves=0)
-    used = {row for fold in whole.folds for row in (*fold.train, *fold.test)}
-    assert work.fit_to_everything(log.user).fit.n_train == len(used)

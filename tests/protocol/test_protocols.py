@@ -1,6 +1,7 @@
-"""Every protocol: the public one against loops, names, folds, and rows for choosing options."""
+"""Every protocol: the public ones against loops, names, folds, and rows for choosing options."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import plain_protocol
@@ -9,9 +10,8 @@ from cases import values_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from invented import log_of, timed
-from plain_protocol import outlier_intervals
 
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.outliers import unusual_first_intervals
 from srs_eval.protocol.prequential import Prequential, prequential_folds
@@ -22,45 +22,93 @@ from srs_eval.protocol.validation import Validation
 from srs_eval.runs.config import option
 
 PROTOCOL = SrsBenchmark()
+SECONDS = [SrsBenchmarkSecs, SrsBenchmarkEqualised]
+shapes = {
+    "seed": st.integers(0, 10**6),
+    "cards": st.sampled_from([1, 40, 100, 250, 600]),
+    "reviews_per_card": st.sampled_from([2, 3, 6, 12, 140]),
+    "same_day": st.sampled_from([0.0, 0.2, 0.7]),
+    "recall": st.sampled_from([0.0, 0.5, 0.9, 1.0]),
+}
 
 
-def counted(told):
+def log_like(make_log, intervals=(1, 1, 1, 2, 3, 7), **shape):
+    """Invent a log that is not too long, and spans no more than a hundred years."""
+    if shape["reviews_per_card"] == 140:
+        shape["cards"] = min(shape["cards"], 30)
+    if max(intervals) > 300:
+        shape["reviews_per_card"] = min(shape["reviews_per_card"], 85)
+    return make_log(intervals=intervals, **shape)
+
+
+def assert_plain(make, candidates, folds):
+    """Compare a task with the folds of plain rows, or see that too few were left for one."""
+    try:
+        task = make()
+    except FitSkipped as skipped:
+        assert len(candidates) < 6
+        return skipped
+    assert len(candidates) >= 6
+    plain_protocol.assert_same(task, folds)
+    return task
+
+
+def left_out(task):
     """Count the reviews that are no targets, of a task or of a user who was skipped."""
-    return sum(told.dropped.values()) + sum(told.unscored.values())
+    return sum(task.dropped.values()) + sum(task.unscored.values())
 
 
 @settings(deadline=None, max_examples=40)
 @given(
-    seed=st.integers(0, 10**6),
-    cards=st.sampled_from([1, 40, 100, 250, 600]),
-    reviews_per_card=st.sampled_from([2, 3, 6, 12, 140]),
     intervals=st.sampled_from(
         [(1,), (1, 2, 3, 7), (1, 1, 1, 2, 2, 99, 100, 101, 102), (5, 364, 365, 366, 367), (1, 400)]
     ),
-    same_day=st.sampled_from([0.0, 0.2, 0.7]),
-    recall=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
     easy=st.sampled_from([0.0, 0.1, 0.9]),
     keep_same_day=st.booleans(),
+    **shapes,
 )
 def test_any_log_becomes_what_the_loops_make_of_it(make_log, keep_same_day, **shape):
-    if shape["reviews_per_card"] == 140:
-        shape["cards"] = min(shape["cards"], 40)
-    if max(shape["intervals"]) > 300:  # no log spans more than a hundred years
-        shape["reviews_per_card"] = min(shape["reviews_per_card"], 85)
-    log = make_log(**shape)
+    log = log_like(make_log, **shape)
     log = replace(log, elapsed_seconds=np.full(len(log), 3.0))
     rows = plain_protocol.scored_rows(log, short=keep_same_day)
-    try:
-        task = PROTOCOL(log, same_day=keep_same_day)
-    except FitSkipped as skipped:
-        task = skipped
-        assert len(rows) < 6
-    else:
-        assert len(rows) >= 6
+    make = partial(PROTOCOL, log, same_day=keep_same_day)
+    task = assert_plain(make, rows, plain_protocol.folds(rows))
+    assert left_out(task) + len(rows) == len(log)
+    if not isinstance(task, FitSkipped):
         assert task.reviews.whole_days
         assert (task.reviews.elapsed_days == 0).any() <= keep_same_day
-        plain_protocol.assert_same(task, plain_protocol.folds(rows))
-    assert counted(task) + len(rows) == len(log)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    protocol=st.sampled_from(SECONDS), answer=st.booleans(), keep_same_day=st.booleans(), **shapes
+)
+def test_any_log_in_seconds_becomes_what_the_loops_make_of_it(
+    make_log, protocol, answer, keep_same_day, **shape
+):
+    log = timed(log_like(make_log, **shape), seed=shape["seed"])
+    rows = plain_protocol.timed_rows(log, answer_time=answer)
+    if protocol is SrsBenchmarkSecs:
+        candidates, folds = rows, plain_protocol.folds(rows)
+    else:
+        candidates = plain_protocol.scored_rows(log, short=True)
+        folds = plain_protocol.equalised_folds(log, answer_time=answer)
+    make = partial(protocol(answer_time=answer), log, same_day=keep_same_day)
+    task = assert_plain(make, candidates, folds)
+    if not isinstance(task, FitSkipped):
+        assert left_out(task) + len(rows) == len(log)
+        assert not task.reviews.whole_days
+
+
+@pytest.mark.parametrize("protocol", SECONDS)
+def test_a_log_needs_seconds_but_no_answer_times(make_log, protocol):
+    with pytest.raises(ReviewLogError):
+        protocol()(make_log(), same_day=True)
+    log = timed(make_log(), hasty=0.5)
+    found = protocol()(replace(log, duration_ms=None), same_day=True).reviews.elapsed
+    published = protocol(answer_time=True)(log, same_day=True).reviews.elapsed
+    np.testing.assert_array_equal(found, published)
+    assert (protocol()(log, same_day=True).reviews.elapsed < published).any()
 
 
 def test_a_skipped_user_is_told_which_rule_left_out_how_many():
@@ -157,6 +205,9 @@ def test_everything_after_the_first_rows_is_tested_once(n, first, every, most):
         assert max(sizes) - min(sizes) <= 1
 
 
+COLUMNS = ("log_row", "nth_review", "lapses", "last_rating", "recalls")
+
+
 @pytest.mark.parametrize("same_day", [False, True])
 def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, same_day):
     log = make_log(cards=80)
@@ -172,7 +223,7 @@ def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, sam
         (Prequential(first=10, warm_start=False), used[10:], -(-(len(used) - 10) // 100), False),
     ):
         task = protocol(log, same_day=same_day)
-        for column in ("log_row", "nth_review", "lapses", "last_rating", "recalls"):
+        for column in COLUMNS:
             np.testing.assert_array_equal(getattr(task, column), getattr(public, column))
         np.testing.assert_array_equal(task.reviews.elapsed, public.reviews.elapsed)
         found = np.concatenate([fold.test for fold in task.folds])
@@ -201,9 +252,8 @@ def test_the_rows_before_the_first_scored_one_are_divided_in_time_and_no_other_i
         task = Validation(base, share=share)(log, same_day=same_day)
         (fold,) = task.folds
         np.testing.assert_array_equal([*fold.train, *fold.test], before)
-        most = len(before) - 1
-        assert len(fold.train) == np.clip(round(share * len(before)), 1, most)
-        for column in ("log_row", "nth_review", "lapses", "last_rating", "recalls"):
+        assert len(fold.train) == np.clip(round(share * len(before)), 1, len(before) - 1)
+        for column in COLUMNS:
             of_log = getattr(of_base, column)[:first_scored]
             np.testing.assert_array_equal(getattr(task, column), of_log)
         assert len(task.reviews) == first_scored
@@ -226,11 +276,10 @@ def test_any_log_loses_what_the_loop_takes_from_it(groups, seed):
         for interval, size in sizes.items()
         for _ in range(size)
     ]
-    table = np.array(rows, np.int64).reshape(-1, 2)
-    table = np.random.default_rng(seed).permutation(table)
+    table = np.random.default_rng(seed).permutation(np.array(rows, np.int64).reshape(-1, 2))
     gone = unusual_first_intervals(table[:, 0], table[:, 1])
     for rating in (1, 2, 3, 4):
         intervals = table[table[:, 1] == rating, 0]
-        expected = outlier_intervals(intervals.tolist(), rating)
+        expected = plain_protocol.outlier_intervals(intervals.tolist(), rating)
         assert set(intervals[gone[table[:, 1] == rating]].tolist()) == expected
         assert np.isin(intervals, list(expected)).sum() == gone[table[:, 1] == rating].sum()
