@@ -1,7 +1,5 @@
 """Running the command in tests: in this process for speed, in one of its own where it matters."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -122,6 +120,14 @@ def apart(folder, *words, env=None, timeout=120, program=("-m", "srs_eval")):
     own = {"cwd": folder, "env": {**os.environ, **(env or {})}, "timeout": timeout}
     done = process([sys.executable, *program, *words], start_new_session=True, **own)
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+def started(folder, *words):
+    """Run Python in a folder, which can import what is there; return what it prints."""
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = process([sys.executable, *words], cwd=folder, env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def write(folder, texts):

@@ -9,21 +9,18 @@ quick tests of numbers run.
 Every part runs, also after one that failed; the last lines say how each ended.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
 DAY = str(int(time.time()) // 86400)
 SPREAD = ("-n", str((os.cpu_count() or 1) * 3 // 2), "--dist", "worksteal", "-q")
 PYTEST = (sys.executable, "-m", "pytest")
 QUICK = ("-m", "not slow and not nightly")
-PARTS: Mapping[str, Sequence[str]] = {
+PARTS = {
     "tests marked nightly": (*PYTEST, "-m", "nightly", *SPREAD, "--durations=30"),
     "quick tests in a random order": (*PYTEST, *QUICK, *SPREAD, "--shuffle", DAY),
     "tests of numbers on other processors": (sys.executable, __file__, "processors"),
@@ -31,36 +28,29 @@ PARTS: Mapping[str, Sequence[str]] = {
         *(sys.executable, "tests/faults/campaign.py", "--minutes", "20", "--seed", DAY),
     ),
 }
+FOLDERS = "algorithms collection comparison data engine metrics protocol"
+FILES = "checks evaluate pages scoring"
+NUMBERS = [
+    *(*QUICK, "-q", "-n", "auto"),
+    *(f"tests/{folder}" for folder in FOLDERS.split()),
+    *(f"tests/test_{file}.py" for file in FILES.split()),
+]
 
 _numpy = import_module("numpy._core._multiarray_umath")
 groups, there = _numpy.__cpu_dispatch__, _numpy.__cpu_features__
 AVX2 = "X86_V3" if "X86_V3" in groups else "AVX2"
 AVX512 = "X86_V4" if "X86_V4" in groups else "AVX512_SKX"
-NUMBERS = [
-    *(*QUICK, "-q", "-n", "auto"),
-    *(f"tests/{folder}" for folder in ("algorithms", "engine", "metrics", "protocol")),
-    *(f"tests/{folder}" for folder in ("comparison", "data", "collection")),
-    *("tests/test_checks.py", "tests/test_evaluate.py"),
-    *("tests/test_scoring.py", "tests/test_pages.py"),
-]
 
 
-def without(first: str) -> str:
-    """Return the groups of instructions from one on that NumPy would use here."""
-    return " ".join(name for name in groups[groups.index(first) :] if there.get(name))
-
-
-def settings() -> Iterator[tuple[str, Mapping[str, str] | None]]:
+def settings():
     """Yield each setting, by name; None if this processor cannot run it."""
-    for threads in ("1", "2"):
-        yield (
-            f"{threads} threads",
-            dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads),
-        )
+    for count in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        yield f"{count} threads", dict.fromkeys(names, count)
     if platform.machine() not in ("x86_64", "AMD64"):
         return
     for name, first in (("NumPy up to AVX2", AVX512), ("NumPy's baseline", AVX2)):
-        off = without(first)
+        off = " ".join(group for group in groups[groups.index(first) :] if there.get(group))
         yield name, {"NPY_DISABLE_CPU_FEATURES": off} if off else None
     for core, needs in (("Nehalem", ""), ("Haswell", AVX2), ("Zen", AVX2), ("SkylakeX", AVX512)):
         here = not needs or there.get(needs)
@@ -69,7 +59,7 @@ def settings() -> Iterator[tuple[str, Mapping[str, str] | None]]:
         yield f"kernels of {level}", {"SRS_EVAL_CPU": level} if there.get(needs) else None
 
 
-def main(words: Sequence[str]) -> int:
+def main(words):
     """Run each part or, if asked to, each setting of processors; return 1 if one failed."""
     parts = [(name, command, {}) for name, command in PARTS.items()]
     if words:

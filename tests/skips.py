@@ -4,16 +4,13 @@ A missing package, program or log would otherwise silence tests for good. Elsewh
 reported and none fails, so that the tests can be run with what is at hand.
 """
 
-from __future__ import annotations
-
 import os
 import re
-from collections.abc import Generator, Mapping
 
 import pytest
 
 # What the reason of a skip contains, as a regular expression, and why it is accepted.
-ACCEPTED: Mapping[str, str] = {
+ACCEPTED = {
     r"there is (no|a) GPU here": "hosted machines have none, and each test needs one or the other",
     "published results are not here": "they have no licence, so they cannot travel along",
     "needs pdflatex": "TeX takes 300 MB; what it would compile is checked line by line",
@@ -28,35 +25,17 @@ ACCEPTED: Mapping[str, str] = {
 }
 
 
-def refusal(reason: str) -> str | None:
-    """Return why a skip for this reason is a failure here; None if it is not one."""
-    accepted = any(re.search(pattern, reason) for pattern in ACCEPTED)
-    if accepted or os.environ.get("CI") != "true":
-        return None
-    return f"skipped where CI=true, and the reason is not in tests/skips.py: {reason}"
-
-
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Accept no silent skip of a test where CI=true."""
-    report = yield
-    _refuse_silence(report)
-    return report
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Accept no silent skip of a module, either."""
-    report = yield
-    _refuse_silence(report)
-    return report
-
-
-def _refuse_silence(report: pytest.TestReport | pytest.CollectReport) -> None:
+def pytest_runtest_makereport():
     """Turn a skip that is not accepted into a failure; expected failures are not skips."""
-    if not report.skipped or hasattr(report, "wasxfail"):
-        return
-    reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    refused = refusal(reason)
-    if refused:
-        report.outcome, report.longrepr = "failed", refused
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI") == "true":
+        is_located = isinstance(report.longrepr, tuple)
+        reason = report.longrepr[-1] if is_located else str(report.longrepr)
+        if not any(re.search(pattern, reason) for pattern in ACCEPTED):
+            report.outcome = "failed"
+            report.longrepr = f"skipped where CI=true, and not as tests/skips.py says: {reason}"
+    return report
+
+
+pytest_make_collect_report = pytest_runtest_makereport  # of a module

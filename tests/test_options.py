@@ -1,12 +1,11 @@
-"""Every option of the command: composed, built, as its class says, and planned as a job."""
+"""Every option of the command: composed, built, and as its class says."""
 
 import copy
 import inspect
 from functools import cache
-from pathlib import Path
 
 import pytest
-from cases import rest_nightly
+from cases import ROOT, rest_nightly
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
@@ -15,13 +14,10 @@ from srs_eval.metrics.panel import default_panel
 from srs_eval.runs.cli import Settings
 from srs_eval.runs.config import GROUPS, build, composed, resolved
 
-ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
-OVERLAID = ("experiment", "sweep")
-OPTIONS = sorted(CONF.glob("*/*.yaml"))
-OVERLAYS = [path for path in OPTIONS if path.parent.name in OVERLAID]
+OPTIONS = {f"{path.parent.name}/{path.stem}": path for path in sorted(CONF.glob("*/*.yaml"))}
 # Algorithms have these tests among their own.
-BUILT = [path for path in OPTIONS if path.parent.name in {*GROUPS} - {"algo"}]
+BUILT = [name for name, path in OPTIONS.items() if path.parent.name in {*GROUPS} - {"algo"}]
 # Presets and variants: arguments whose value here is not the default of the constructor.
 PRESETS = {
     **dict.fromkeys(("data/csv", "data/partitioned"), ("path",)),
@@ -30,36 +26,29 @@ PRESETS = {
     **dict.fromkeys(("panel/full", "panel/default"), ("thresholds",)),
     "panel/quick": {"pooled"},
 }
-
-
 # Of one reader, of which files have none of these.
 OF_QUERIES = ("query", "url", "views")
 
 
-def named(path):
-    return f"{path.parent.name}/{path.stem}"
-
-
-def each(paths, quick=10_000):
-    return pytest.mark.parametrize("path", rest_nightly(paths, quick), ids=map(named, paths))
-
-
 @cache
-def compose(path):
-    return composed({"tracking": "none", path.parent.name: path.stem})
+def compose(name):
+    group, _, option = name.partition("/")
+    return composed({"tracking": "none", group: option})
 
 
-@each([*OPTIONS[::6], *(path for n, path in enumerate(OPTIONS) if n % 6)], quick=12)
-def test_an_option_can_be_chosen_and_says_what_it_is_in_its_first_lines(path):
-    assert set(GROUPS) <= set(compose(path)[0])
-    lines = path.read_text(encoding="utf-8").splitlines()
+# Of every kind some, the others at night.
+@pytest.mark.parametrize("name", rest_nightly(sorted(OPTIONS, key=lambda name: name[::-1]), 12))
+def test_an_option_can_be_chosen_and_says_what_it_is_in_its_first_lines(name):
+    assert set(GROUPS) <= set(compose(name)[0])
+    lines = OPTIONS[name].read_text(encoding="utf-8").splitlines()
     assert [line for line in lines[:2] if line.startswith("# ") and "@package" not in line]
 
 
-@each(BUILT)
-def test_an_option_is_built_or_asks_for_what_it_needs(path):
-    cfg, choices = compose(path)
-    assert choices[path.parent.name] == path.stem
+@pytest.mark.parametrize("name", BUILT)
+def test_an_option_is_built_or_asks_for_what_it_needs(name):
+    cfg, choices = compose(name)
+    group, _, option = name.partition("/")
+    assert choices[group] == option
     if not OmegaConf.missing_keys(cfg):
         assert build(cfg, choices).choices == choices
         return
@@ -83,10 +72,9 @@ def objects(node):
         yield node
 
 
-@each(BUILT)
-def test_an_option_lists_every_argument_at_its_default(path):
-    preset = {*PRESETS.get(named(path), ())}
-    option = compose(path)[0][path.parent.name]
+@pytest.mark.parametrize("name", BUILT)
+def test_an_option_lists_every_argument_at_its_default(name):
+    option = compose(name)[0][name.partition("/")[0]]
     for node in objects(OmegaConf.to_container(option)):
         signature = inspect.signature(get_object(node["_target_"])).parameters
         defaults = {name: plain(argument.default) for name, argument in signature.items()}
@@ -100,9 +88,9 @@ def test_an_option_lists_every_argument_at_its_default(path):
             defaults.pop("tally")
         given = {name: value for name, value in node.items() if name not in shared}
         assert set(given) == set(defaults) - {*OF_QUERIES}, node["_target_"]
-        for name in set(given) - preset:
-            if not isinstance(given[name], dict):
-                assert given[name] == defaults[name], name
+        for argument in set(given) - {*PRESETS.get(name, ())}:
+            if not isinstance(given[argument], dict):
+                assert given[argument] == defaults[argument], argument
 
 
 def plain(default):
@@ -114,7 +102,7 @@ def plain(default):
 
 def test_the_top_level_is_what_the_schema_says_with_a_default_of_each_group():
     folders = {path.name for path in CONF.iterdir() if path.is_dir()} - {"hydra"}
-    assert folders == {*GROUPS, *OVERLAID}
+    assert folders == {*GROUPS, "experiment", "sweep"}
     config, defaults = OmegaConf.load(CONF / "config.yaml"), OmegaConf.structured(Settings)
     scalars = set(defaults) - set(GROUPS)
     assert set(config) == scalars | {"defaults", "hydra"}

@@ -17,8 +17,7 @@ from importlib.util import find_spec
 import pytest
 import yaml
 from cases import ROOT, loaded, rest_nightly
-from commands import apart, mistakes, process, write
-from mlflow_store import started
+from commands import apart, mistakes, process, started, write
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/**/*.md")])
 NAMING = [

@@ -38,9 +38,8 @@ def test_altered_rows_are_told_from_equal_ones(tmp_path, real_logs):
         lines.append({**lines[0], "user": 99})  # whose log is not here
         file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     (result / "LSTM-short-secs.jsonl").write_text(file.read_text())
-    out = tmp_path / "reproduced.csv"
-    words = [f"data={real_logs / 'anki-mit'}", f"published={result}", f"out={out}", "workers=1"]
-    table = main(words)
+    out, mit = tmp_path / "reproduced.csv", real_logs / "anki-mit"
+    table = main([f"data={mit}", f"published={result}", f"out={out}", "workers=1"])
     assert table["verdict"].to_dict() == {
         "DASH": "other reviews",
         "AVG-short-secs": "within 0.0005",

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cases import ROOT
 from commands import process
-from mlflow_store import runs_in
-
-ROOT = Path(__file__).parents[1]
-SCRIPTS = ("run", "check")
+from sessions import runs_in
 
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$(basename "$0") $*" >>"$RECORD"
@@ -22,57 +20,64 @@ printf '%s\\n' "$(basename "$0") $*" >>"$RECORD"
 """
 
 
+def write_programs(folder, **texts):
+    """Write programs for the PATH."""
+    folder.mkdir(parents=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o755)
+
+
 @pytest.fixture
-def checkout(tmp_path):
-    """The scripts and what they read, and programs that only record how they are called."""
-    place, programs = tmp_path / "a checkout", tmp_path / "venv" / "bin"
-    shutil.copytree(ROOT / "scripts", place / "scripts")
-    for name in (*SCRIPTS, "pyproject.toml"):
-        shutil.copy2(ROOT / name, place / name)
-    (place / "constraints.txt").touch()
-    programs.mkdir(parents=True)
-    for name in ("python", "typos", "uv"):
-        (programs / name).write_text(RECORDER, encoding="utf-8")
-        (programs / name).chmod(0o755)
-    return place
+def started(tmp_path):
+    """Run a script of a checkout whose programs only record how they are called.
+
+    Returned are the status, what is said, and the calls.
+    """
+    checkout, venv, record = tmp_path / "a checkout", tmp_path / "venv", tmp_path / "record"
+    shutil.copytree(ROOT / "scripts", checkout / "scripts")
+    for name in ("run", "check", "pyproject.toml"):
+        shutil.copy2(ROOT / name, checkout / name)
+    (checkout / "constraints.txt").touch()
+    write_programs(venv / "bin", **dict.fromkeys(("python", "typos", "uv"), RECORDER))
+
+    def run(*words, pins=None, **env):
+        record.write_text("", encoding="utf-8")
+        if pins:
+            (checkout / "constraints.txt").write_text(pins, encoding="utf-8")
+        given = {"RECORD": str(record), "SRS_EVAL_VENV": str(venv), "PYTHON": sys.executable, **env}
+        given["PATH"] = f"{venv / 'bin'}:{os.environ['PATH']}"
+        done = process([f"./{words[0]}", *words[1:]], cwd=checkout, env={**os.environ, **given})
+        return done.returncode, done.stderr, record.read_text(encoding="utf-8").splitlines()
+
+    return run
 
 
-def started(checkout, *words, **env):
-    """Run a script: status, what it says, and what it calls."""
-    record, venv = checkout.parent / "record", checkout.parent / "venv"
-    record.write_text("", encoding="utf-8")
-    given = {"RECORD": str(record), "SRS_EVAL_VENV": str(venv), "PYTHON": sys.executable, **env}
-    given["PATH"] = f"{venv / 'bin'}:{os.environ['PATH']}"
-    done = process([f"./{words[0]}", *words[1:]], cwd=checkout, env={**os.environ, **given})
-    return done.returncode, done.stderr, record.read_text(encoding="utf-8").splitlines()
-
-
-def test_run_sets_up_once_for_the_same_pins_and_passes_its_arguments_on(checkout):
-    _, told, calls = started(checkout, "run")
+def test_run_sets_up_once_for_the_same_pins_and_passes_its_arguments_on(started, tmp_path):
+    _, told, calls = started("run")
     assert "Setting up" in told
+    checkout = tmp_path / "a checkout"
     pins = f"--constraint {checkout}/constraints.txt"
     for call in calls[:2]:  # uv, which knows of no packages here, and pip
         assert all(text in call for text in ("pip install", pins, f"--editable {checkout}[sweep]"))
     assert calls[-1] == "python -m srs_eval -m experiment=quick_start"
-    words = ["algo=avg", "data.path=my own log.csv", "--help"]
-    _, told, calls = started(checkout, "run", *words)
+    _, told, calls = started("run", "algo=avg", "data.path=my own log.csv", "--help")
     assert (told, calls) == ("", ["python -m srs_eval algo=avg data.path=my own log.csv --help"])
-    (checkout / "constraints.txt").write_text("numpy==2.4.0\n", encoding="utf-8")
-    status, _, calls = started(checkout, "run", PIP_STATUS="1")  # new pins
+    status, _, calls = started("run", pins="numpy==2.4.0\n", PIP_STATUS="1")
     assert (status, any("experiment=" in call for call in calls)) == (1, False)
-    _, _, calls = started(checkout, "run")  # what failed is not taken for done
+    _, _, calls = started("run")  # what failed is not taken for done
     assert "pip install" in calls[0]
 
 
-def test_check_checks_everything_and_arguments_are_for_pytest_alone(checkout):
-    started(checkout, "check")
-    _, told, calls = started(checkout, "run", "--help")  # what is set up is enough for run
+def test_check_checks_everything_and_arguments_are_for_pytest_alone(started):
+    started("check")
+    _, told, calls = started("run", "--help")  # what is set up is enough for run
     assert (told, calls) == ("", ["python -m srs_eval --help"])
-    _, _, calls = started(checkout, "check")
+    _, _, calls = started("check")
     tools = [re.sub("^python -m ", "", call).split()[0] for call in calls]
     assert tools == ["ruff", "ruff", "mypy", "typos", "pytest"]
-    assert started(checkout, "check", "style")[2] == calls[:4]
-    _, _, calls = started(checkout, "check", "-m", "slow", "tests/metrics")
+    assert started("check", "style")[2] == calls[:4]
+    _, _, calls = started("check", "-m", "slow", "tests/metrics")
     assert calls == ["python -m pytest -m slow tests/metrics"]
 
 
@@ -112,14 +117,10 @@ def test_arguments_are_separated_and_quoted_as_on_the_command_line(tmp_path):
 
 @pytest.mark.slow
 def test_the_scripts_for_slurm_run_an_array_and_add_it_up(tmp_path):
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    python = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
     sbatch = (ROOT / "tests" / "golden" / "sbatch.sh").read_text("utf-8")
-    for name, text in (("sbatch", sbatch), ("python", python)):
-        (programs / name).write_text(text, encoding="utf-8")
-        (programs / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    python = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
+    write_programs(tmp_path / "bin", sbatch=sbatch, python=python)
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     words = ["algo=avg", "tracking=none", *SMALL.split(), "data.users=3"]
     script = ROOT / "examples" / "slurm" / "run.sh"
     array = process(["sh", script, "2", "out", *words], cwd=tmp_path, env=environment)
@@ -141,7 +142,7 @@ def test_mlflow_run_fills_the_run_it_has_begun(tmp_path):
         env={**os.environ, "MLFLOW_TRACKING_URI": store, "PATH": PROGRAMS},
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    _, (run,) = runs_in(store, "Default")
+    (run,) = runs_in(store)
     assert run.info.status == "FINISHED"
     assert run.data.metrics["test/log_loss"] > 0
     assert run.data.params["data.users"] == "2"
