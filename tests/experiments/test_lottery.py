@@ -4,11 +4,11 @@ import random
 
 import numpy as np
 import pytest
-from anki_files import DAY_MS, MORNING, SETTINGS, collection
+from anki_files import DAY_MS
 from cases import loaded
 from estimates import change, effect
 from invented import Ends, Told
-from months import BY_HAND, EARLY, FORGOTTEN, NO_INTERVAL, SEED, UNEXPLAINED, reconstructed
+from months import SEED, UNEXPLAINED, reconstructed
 from rules import Rule
 from simulations import write_collection
 from trials import play
@@ -70,27 +70,6 @@ def test_draws_of_anki_itself_are_reconstructed(anki_library, tmp_path, balanced
     assert len(draws.table) > 80
     assert set(draws.table["rule"]) == {SEED if balanced else Rule.V3}
     assert draws.months["matched"].min() == 1
-
-
-def test_answers_that_tell_no_draw_are_left_out_for_their_reasons(tmp_path):
-    """Rows of a card: days since the first, button, ease after, kind of review, and interval."""
-    cards = {
-        FORGOTTEN: [(0, 3, 2500, 0, 3), (3, 1, 2300, 1, -600)],
-        BY_HAND: [(0, 3, 2500, 0, 3), (1, 0, 2500, 4, 4), (5, 3, 2500, 1, 12)],
-        NO_INTERVAL: [(0, 3, 2500, 0, -600), (3, 3, 2500, 1, 7)],
-        EARLY: [(0, 3, 2500, 0, 3), (2, 3, 2500, 1, 7)],
-    }
-    rows = [
-        (MORNING + day * DAY_MS + number, number, button, ease, 4000, kind, given)
-        for number, answers in enumerate(cards.values(), 1)
-        for day, button, ease, kind, given in answers
-    ]
-    path = collection(tmp_path / "odd.anki2", sorted(rows), settings=SETTINGS)
-    draws = reconstructed(log_of(path), {})
-    assert {reason: draws.excluded[reason] for reason in cards} == dict.fromkeys(cards, 1)
-    lottery = play([AnkiCollection(path)], {"hlr": Hlr()})
-    assert (lottery.refused, len(lottery.draws)) == ({"odd": "no draws"}, 0)
-    assert len(draws_table(lottery)) == len(models_table(lottery)) == 0
 
 
 def confounded(rng, n=400, cards=100):

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from itertools import count
 from multiprocessing.util import get_temp_dir
 from pathlib import Path
@@ -29,8 +30,8 @@ from test_kills import end_and_repeat  # noqa: E402
 # How many cases of each kind a round has, and what tries one.
 KINDS = {
     "kill": (1, end_and_repeat),
-    "csv": (60, logs.csv_log),
-    "parquet": (60, logs.parquet_log),
+    "csv": (60, partial(logs.table_log, "csv")),
+    "parquet": (60, partial(logs.table_log, "parquet")),
     "anki": (40, logs.anki_log),
     "run folders": (20, run_folders.run_folder),
 }

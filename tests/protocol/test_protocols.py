@@ -251,6 +251,7 @@ def test_the_rows_before_the_first_scored_one_are_divided_in_time_and_no_other_i
     for share in (0.01, 0.5, 0.8, 0.99):
         task = Validation(base, share=share)(log, same_day=same_day)
         (fold,) = task.folds
+        assert fold.number == 0
         np.testing.assert_array_equal([*fold.train, *fold.test], before)
         assert len(fold.train) == np.clip(round(share * len(before)), 1, len(before) - 1)
         for column in COLUMNS:

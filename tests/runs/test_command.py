@@ -33,14 +33,6 @@ def test_nothing_is_imported_before_it_is_used(tmp_path):
     assert not set("\x1b\r") & set(done.stdout)  # plain, for a pipe
 
 
-@pytest.mark.slow
-def test_flags_of_hydra_work(here):
-    assert "size_scale: 0.02" in here("--cfg", "job", *SMALL).out
-    assert here("--info", "searchpath").status == 0
-    assert "Exit status" in here("--help").out
-    assert "parameters: null" in here("algo=fsrs6", "--cfg", "job", "--package", "algo").out
-
-
 def test_a_run_leaves_everything_the_contract_names(here):
     done = here("algo=fsrs6", *SMALL, "tracking=none", "hydra.run.dir=out")
     out = here.folder / "out"

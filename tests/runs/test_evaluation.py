@@ -1,6 +1,5 @@
 """All users of a run: evaluated, kept, counted, and evaluated again where something changed."""
 
-import importlib
 import tracemalloc
 import weakref
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.task import Fold, Task
 from srs_eval.protocol.validation import Validation
-from srs_eval.runs import config
 from srs_eval.runs import folder as files
 from srs_eval.runs.evaluation import Checkpoint, added_up, data_fingerprint, evaluate
 
@@ -219,19 +217,3 @@ def test_settings_that_can_move_a_number_are_in_the_digest_and_no_others():
     stored = [CurrentParameters({1: parameters}) for parameters in (DEFAULTS, DEFAULTS[::-1])]
     current = [replace(one, algorithm=algorithm) for algorithm in stored]
     assert len({each.config_hash for each in current}) == 2  # read from the data
-
-
-def test_the_digest_of_the_code_is_of_the_files_of_what_is_used(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    package, one = tmp_path / "of_a_plug_in", setup()
-    digests = {one.code_hash}
-    package.mkdir()
-    for content in ("1", "2"):
-        (package / "model.py").write_text(f"class Mine:\n    number = {content}\n")
-        model = importlib.import_module("of_a_plug_in.model")
-        config.code_hash.cache_clear()
-        digests.add(replace(one, algorithm=model.Mine()).code_hash)
-        named = {"_target_": "of_a_plug_in.model.Mine"}
-        digests.add(replace(one, content={**one.content, "algo": named}).code_hash)
-    config.code_hash.cache_clear()
-    assert len(digests) == 3
