@@ -15,10 +15,11 @@ from srs_eval.collection.left_out import funnel, remarks
 from srs_eval.collection.truth import Share, groups, shares
 from srs_eval.collection.words import Change
 from srs_eval.comparison.page import Part, Table, render
-from srs_eval.comparison.pictures import BLUE, GREY, INK, LINE, MUTED, curves, name_drawn, svg
+from srs_eval.comparison.pictures import curves, name_drawn, svg
 from srs_eval.comparison.words import counted, percent
 from srs_eval.metrics.predictions import Predictions
 from srs_eval.metrics.tally import Tally
+from srs_eval.plots.style import BLUE, INK, MUTED, PALE
 
 _TICKS = {1: "1 d", 7: "1 w", 30: "1 mo", 365: "1 y", 3650: "10 y", 36500: "100 y"}
 _WIDE = 2000  # Days from which on there is no room for all ticks
@@ -71,7 +72,7 @@ def _intervals(answer: Answer, shown: list[Next], axes: Axes) -> None:
     longest, places = answer.study.longest, -np.arange(len(shown))
     bars = [(each.lo, each.hi) for each in shown]
     axes.hlines(places + 0.12, *zip(*bars, strict=True), color=BLUE, lw=2, zorder=2)
-    dots = {"new": (BLUE, 0.12, "new"), "now": (GREY, -0.18, _before(answer))}
+    dots = {"new": (BLUE, 0.12, "new"), "now": (MUTED, -0.18, _before(answer))}
     for name, (colour, above, label) in dots.items():
         days = [getattr(each, name) for each in shown]
         axes.plot(days, places + above, "o", color=colour, ms=5.5, zorder=3, label=label)
@@ -84,7 +85,7 @@ def _intervals(answer: Answer, shown: list[Next], axes: Axes) -> None:
     axes.set(xticks=ticks, xticklabels=[_TICKS[days] for days in ticks])
     axes.set_yticklabels([each.answers for each in shown], color=INK)
     axes.xaxis.minorticks_off()
-    axes.grid(axis="x", color=LINE, lw=0.5)
+    axes.grid(axis="x", color=PALE, lw=0.5)
     axes.spines[["left", "right", "top"]].set_visible(False)
     axes.tick_params(length=0)
     name_drawn(axes, handletextpad=0.3, columnspacing=1)

@@ -258,7 +258,7 @@ def _entries(file: Path) -> Iterator[Entry]:
         others = [*_IDENTITY, "when", TRAITS_OF_MODEL]
         scores = part[part.columns.difference(others, sort=False)].astype(np.float64)
         scores = scores.assign(**{SIZE: sizes, DIGEST: ""}).set_axis(index_of(users))
-        yield Entry(name, file, scores, Summary(name, users=len(users), **about))
+        yield Entry(name, file, scores, Summary(name, **about))
 
 
 def _table(file: Path) -> pd.DataFrame:

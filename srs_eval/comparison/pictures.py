@@ -20,32 +20,19 @@ from matplotlib.ticker import MaxNLocator
 
 from srs_eval.comparison.answer import table, verdict, words
 from srs_eval.comparison.standings import Standings
-from srs_eval.comparison.words import shortened
 from srs_eval.metrics.bootstrap import FineCounts, fine_counts
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.tally import Tally
+from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, PALE, VERMILION, house_style, short_name
 
 MOST = 12  # Models in a picture
 _WIDTH = 4.3
-# Drawn colours, which the page replaces by its own
-INK, MUTED, LINE = "#010101", "#020202", "#030303"
-BLUE, RED, GREEN, GREY = "#040404", "#050505", "#060606", "#070707"
-_VARIABLES = {INK: "text", MUTED: "muted", LINE: "line"}
-_VARIABLES |= {BLUE: "blue", RED: "off", GREEN: "green", GREY: "muted"}
-_COLOURS = {"worse": RED, "better": GREEN, "bound": GREY, "leads": BLUE, "best": BLUE}
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "srs_eval",
-    "font.family": ["DejaVu Sans"],
-    "font.size": 9,
-    "text.color": INK,
-    "text.parse_math": False,
-    "axes.edgecolor": LINE,
-    "axes.labelcolor": MUTED,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-}
-_LONGEST_NAME = 22
+# Drawn colours, and those of the page in their place
+_VARIABLES = {INK: "text", MUTED: "muted", PALE: "line", BLUE: "blue"}
+_VARIABLES |= {VERMILION: "off", GREEN: "green"}
+_COLOURS = {"worse": VERMILION, "better": GREEN, "bound": MUTED, "leads": BLUE, "best": BLUE}
+_STYLE: dict[Any, Any] = {"svg.fonttype": "none", "font.size": 9, "axes.edgecolor": PALE}
+_STYLE |= dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color"), MUTED)
 _FAR = 4  # The axis ends at so many times what half of the intervals reach
 _RETENTION, _POINTS, _WIDEST, _FEWEST, _TAIL = 0.9, 401, 0.15, 20, 0.02
 
@@ -75,7 +62,7 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
     right, shown = axes.twinx(), table(standings)
     columns = dict(zip(shown.headers, zip(*shown.rows[:MOST], strict=True), strict=True))
     means = zip(columns["to best"], columns[words(standings.metric)], strict=True)
-    names = [shortened(name, _LONGEST_NAME) for name in columns["model"]]
+    names = [short_name(name) for name in columns["model"]]
     scores = [gap or mean for gap, mean in means]
     for side, labels in ((axes, names), (right, scores)):
         side.set(ylim=(0.6 - len(frame), 0.6), yticks=-np.arange(len(frame)), yticklabels=labels)
@@ -88,7 +75,7 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
     axes.set_xlabel(f"{words(standings.metric)} above the leader's")
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:+.3g}" if value else "0")
-    axes.grid(axis="x", color=LINE, lw=0.5)
+    axes.grid(axis="x", color=PALE, lw=0.5)
 
 
 def calibration(standings: Standings) -> Markup | None:
@@ -108,9 +95,8 @@ def calibration(standings: Standings) -> Markup | None:
             if (predictions := run.predictions(user, curves=False)) is not None:
                 counts.add(*fine_counts(Tally.of(predictions), ()))
         tallies[name] = counts.tally()
-    return svg(
-        partial(curves, tallies, leader.name), 2.75, f"Calibration of {' and '.join(tallies)}"
-    )
+    title = f"Calibration of {' and '.join(tallies)}"
+    return svg(partial(curves, tallies, leader.name), 2.75, title)
 
 
 def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
@@ -118,9 +104,9 @@ def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
     low = min(t.p[np.searchsorted(np.cumsum(t.count), _TAIL * t.n)] for t in tallies.values())
     low = float(np.clip(np.floor(20 * low) / 20 - 0.05, 0, 0.8))
     axes.plot([0, 1], [0, 1], color=MUTED, lw=0.8, ls=(0, (3, 3)), zorder=1)
-    axes.axvline(_RETENTION, color=LINE, lw=0.8, zorder=0)
+    axes.axvline(_RETENTION, color=PALE, lw=0.8, zorder=0)
     for name, reviews in tallies.items():
-        colour = BLUE if name == leader else GREY
+        colour = BLUE if name == leader else MUTED
         curve = reliability_of(reviews, points=_POINTS)
         nearby = curve.n * curve.density * 2 * np.sqrt(np.pi) * curve.sigma
         seen = np.isfinite(curve.observed) & (nearby >= min(_FEWEST, curve.n / 15))
@@ -128,7 +114,7 @@ def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
         grid = curve.p_grid[seen]
         band: dict[str, Any] = {"color": colour, "lw": 0}
         axes.fill_between(grid, curve.lo[seen], curve.hi[seen], alpha=0.2, **band)
-        label = shortened(name, _LONGEST_NAME)
+        label = short_name(name)
         axes.plot(grid, curve.observed[seen], color=colour, lw=2.2, label=label, zorder=3)
         share, edges = np.histogram(reviews.p, np.linspace(low, 1, 41), weights=reviews.count)
         heights = low + share / max(share.max(), 1) * 0.13 * (1 - low)
@@ -151,11 +137,11 @@ def name_drawn(axes: Axes, **options: Any) -> None:
 def svg(draw: Callable[[Axes], None], height: float, title: str) -> Markup:
     """Draw axes, and return the picture in the colours of the page."""
     text, nothing = StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with matplotlib.rc_context(_STYLE):
+    with house_style(), matplotlib.rc_context(_STYLE):
         figure = Figure((_WIDTH, height), layout="constrained")
         draw(figure.subplots())
         figure.savefig(text, format="svg", transparent=True, metadata=nothing)
     drawn = text.getvalue().partition("<svg")[2]
     for colour, variable in _VARIABLES.items():
-        drawn = drawn.replace(colour, f"var(--{variable})")
+        drawn = drawn.replace(colour.lower(), f"var(--{variable})")
     return Markup(f'<svg role="img" aria-label="{escape(title)}"{drawn}')

@@ -116,7 +116,7 @@ def test_every_number_of_the_frame_is_what_its_name_says(random):
                 assert (said == "worse") == (random.sign * getattr(row, f"to_{to}") > 0)
 
 
-def test_json_read_back_has_the_frame_and_every_pair(random, tmp_path):
+def test_json_read_back_has_the_frame_and_every_pair(random, tmp_path, page_without_images):
     write_files(random.standings, tmp_path)
     saved = json.loads((tmp_path / JSON).read_text(encoding="utf-8"))
     frame = random.standings.frame
