@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
-from srs_eval.errors import Violation
+from srs_eval.errors import ReviewLogError, Violation
 
 # What pandas, R, SQL and spreadsheets write for a missing value; "na" is a syllable
 _MISSING = frozenset(
@@ -35,7 +35,7 @@ _WORDS = {
     **dict.fromkeys(("pass", "passed", "correct", "right", "true"), 3),
     **dict.fromkeys(("fail", "failed", "incorrect", "wrong", "false"), 1),
 }
-_ROWS_QUOTED, _CHARACTERS_QUOTED = 3, 60
+_ROWS_QUOTED, _CHARACTERS_QUOTED, _LONGEST_NAME = 3, 60, 200
 _BRIEF = reprlib.Repr()
 _BRIEF.maxother = _BRIEF.maxlong = _CHARACTERS_QUOTED
 
@@ -112,10 +112,9 @@ def texts(column: pd.Series) -> pd.Series:
 
 def are_missing(column: pd.Series) -> BoolArray:
     """Return which cells are empty or hold a word for a missing value, bool [n]."""
-    missing = column.isna()
-    if isinstance(column.dtype, pd.StringDtype):
-        missing |= column.str.strip().isin(_MISSING)
-    result: BoolArray = missing.to_numpy(bool)
+    is_text = isinstance(column.dtype, pd.StringDtype)
+    words = column.str.strip().isin(_MISSING) if is_text else False
+    result: BoolArray = (column.isna() | words).to_numpy(bool)
     return result
 
 
@@ -211,10 +210,7 @@ def violations(
     row_name: Callable[[int], str],
     kind: str = "wrong_type",
 ) -> list[Violation]:
-    """Describe the values of a column that break a rule: none, or one violation of them all.
-
-    Its kind is `kind`, or ``missing`` if all of these values are missing.
-    """
+    """Describe the values of a column that break a rule: none, or one violation of them all."""
     rows = np.flatnonzero(bad)
     if not len(rows):
         return []
@@ -233,3 +229,21 @@ def violations(
     more = f" and {further:,} further row{'s' * (further > 1)}" if further > 0 else ""
     kind = "missing" if missing.all() else kind
     return [Violation(f"{name}: {each}{more}; expected {expected}", kind, name, places)]
+
+
+def users_of(column: pd.Series, source: str, rows: IntArray) -> tuple[IntArray, list[int | str]]:
+    """Return the number of each row's user, and the users, as numbers where they are some."""
+    column = column_of(column)
+    names, bad = read_names(column)
+    codes, distinct = pd.factorize(names)
+    texts = [str(int(name) if isinstance(name, float) else name) for name in distinct]
+    is_odd = [len(text) > _LONGEST_NAME or not text.isprintable() for text in texts]
+    unusable = bad | np.array([*is_odd, False], bool)[codes]
+    if unusable.any():
+        expected = f"a user: {A_NAME}, at most {_LONGEST_NAME} printable characters"
+        name, place = str(column.name), lambda row: f"row {rows[row] + 1}"
+        hint = "Leave rows without one out, or give what is really called so another name."
+        raise ReviewLogError(source, violations(name, column, unusable, expected, place), hint)
+    return codes, [
+        int(text) if text.isdecimal() and str(int(text)) == text else text for text in texts
+    ]

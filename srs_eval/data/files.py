@@ -41,10 +41,7 @@ _KINDS = {
 
 
 def existing(path: str | Path | Place) -> Place:
-    """Return the place of a file or folder that is there.
-
-    Raise `ReviewLogError` if it is not, or is a pipe or device, on which reading may never end.
-    """
+    """Return the place of a file or folder that is there, and no pipe or device."""
     place = Place.of(path)
     if place.kind():
         return place
@@ -57,14 +54,21 @@ def existing(path: str | Path | Place) -> Place:
     raise ReviewLogError(str(place), [what], hint)
 
 
+def table_files(place: Place) -> list[Place]:
+    """Return the tables in a folder; raise `ReviewLogError` if there are none."""
+    files = [file for file in place.files() if file.suffix in TABLE_SUFFIXES]
+    if not files:
+        hint = f"Expected one file per user: {', '.join(TABLE_SUFFIXES)}."
+        raise ReviewLogError(str(place), ["there are no tables here"], hint)
+    return files
+
+
 def check_columns(
     source: str, present: Sequence[str], columns: Columns, *, of_user: bool = True, hint: str = ""
 ) -> None:
-    """Check that a table has the columns that are named, and no column of users besides.
+    """Check that a table has each named column once and, if `of_user`, no other one of users.
 
-    Without such a column all rows are one user's; unless `of_user` is false, that is refused where
-    there is one, as users would be merged. Raise `ReviewLogError` if not, naming `source`, each
-    column that is missing or not the only one of its name, and the columns of the table.
+    All rows would be read as one user's then.
     """
     user = {"user": columns.user} if of_user and columns.user else {}
     wrong = []
@@ -86,11 +90,7 @@ def check_columns(
 
 
 def read_table(path: str | Path | Place, *, text: Collection[str] = ()) -> pd.DataFrame:
-    """Read a file; its suffix says which kind.
-
-    The columns `text` of a CSV stay text, so that 007 and 7 stay different. Raise `ReviewLogError`
-    if the file cannot be read as what its suffix says.
-    """
+    """Read a file of the kind that its suffix says; the columns `text` of a CSV stay text."""
     place = Place.of(path)
     if place.suffix not in TABLE_SUFFIXES:
         expected = ", ".join(TABLE_SUFFIXES)
@@ -120,10 +120,7 @@ def chunks(place: Place, columns: Columns, rows: int) -> Iterator[pa.Table]:
 
 @contextmanager
 def parquet_file(place: Place) -> Iterator[pq.ParquetFile]:
-    """Open a parquet file, without columns from the names of its folders.
-
-    Raise `ReviewLogError` if it is not a parquet file or damaged.
-    """
+    """Open a parquet file; raise `ReviewLogError` if it is none, or damaged."""
     remote = place.is_remote
     with explained(place):
         source = place.filesystem.open_input_file(place.path) if remote else place.local
@@ -209,10 +206,7 @@ def _read_csv(
 
 
 def _header_form(place: Place) -> tuple[str, int]:
-    """Return the separator of a CSV file, and the number of lines above its header.
-
-    Raise `ReviewLogError` if its first bytes are those of another kind of file.
-    """
+    """Return the separator of a CSV file, and the number of lines above its header."""
     with place.reading() as file:
         head = bytes(file.read(_HEAD_BYTES))
     kinds = [

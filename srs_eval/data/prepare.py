@@ -10,11 +10,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srs_eval.data.files import chunks, existing
+from srs_eval.data.cells import users_of
+from srs_eval.data.files import chunks, existing, table_files
 from srs_eval.data.options import Columns
 from srs_eval.data.reviews import User
-from srs_eval.data.source import users_of
-from srs_eval.data.table import INCOMPLETE, ReviewTable, table_files
+from srs_eval.data.table import INCOMPLETE, ReviewTable
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.places import Place, explained
 

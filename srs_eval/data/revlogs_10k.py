@@ -15,7 +15,7 @@ from srs_eval.data.files import check_columns, existing, read_table
 from srs_eval.data.options import Columns, Selection, TableOptions
 from srs_eval.data.reviews import BoolArray, Reviews, User
 from srs_eval.data.schema import Draft, identify_cards
-from srs_eval.data.source import Logs, Rows, TableSource, by_user
+from srs_eval.data.table import Logs, Rows, TableSource, by_user
 from srs_eval.errors import ReviewLogError, Violation
 from srs_eval.places import Place
 

@@ -211,10 +211,7 @@ class Draft:
 def read_log(
     user: User, source: str, rows: pd.DataFrame, columns: Columns, options: TableOptions
 ) -> Reviews:
-    """Build the log of one user from rows of a table, whose index numbers them in the source.
-
-    Raise `ReviewLogError` with all violations at once if they cannot be read.
-    """
+    """Build the log of one user from rows of a table, whose index numbers them in the source."""
     log = draft_of(source, rows, columns.used, options)
     p = [numbers(log.columns[noun]) for noun in _recorded(log)]
     first_day = None
@@ -255,10 +252,9 @@ def draft_of(
     options: TableOptions,
     user: IntArray | None = None,
 ) -> Draft:
-    """Take columns of a table, and read cards, ratings and times of rows of one user or several.
+    """Read cards, ratings and times of rows of one user or several, in the order of time.
 
-    Rows without a card or a time are left out or refused, and not looked at further. Where there
-    are times, rows are put in their order.
+    Rows without a card or a time are left out or refused, and not looked at further.
     """
     log = Draft.of(source, rows, names)
     log.if_missing = dict.fromkeys(NEEDED, _DROP_MISSING)

@@ -20,9 +20,10 @@ import numpy as np
 import pandas as pd
 import sqlalchemy as sa
 
+from srs_eval.data.cells import users_of
 from srs_eval.data.files import check_columns, existing, pandas_from_arrow
 from srs_eval.data.options import Columns
-from srs_eval.data.source import Logs, by_user, users_of
+from srs_eval.data.table import Logs, by_user
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.places import has_secret, masked
 
@@ -165,11 +166,10 @@ class Query:
 
 
 def _interruptible(query: Callable[[list[Any]], pd.DataFrame]) -> pd.DataFrame:
-    """Return the result of a query; Ctrl-C and SIGTERM end it while its driver waits or computes.
+    """Return the result of a query in a thread, which adds its connection to a list.
 
-    Python handles signals between its own instructions in the main thread, and most drivers return
-    only when they have a result. A query therefore runs in a thread of its own, and adds the
-    connection that it runs on to a list.
+    Most drivers return only when they have a result, and Python handles Ctrl-C and SIGTERM between
+    its own instructions in the main thread.
     """
     running: list[Any] = []
     future = Future[pd.DataFrame]()

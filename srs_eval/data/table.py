@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,23 +16,114 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from srs_eval.data.cells import users_of
 from srs_eval.data.files import (
+    SPLIT,
     TABLE_SUFFIXES,
     check_columns,
     existing,
     pandas_from_arrow,
     parquet_file,
     read_table,
+    table_files,
 )
-from srs_eval.data.options import Columns, OddRows, Selection, TableOptions, TimeUnit
-from srs_eval.data.reviews import User
-from srs_eval.data.source import Logs, Rows, TableSource, by_user, users_of
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.data.options import Columns, OddRows, Selection, TableOptions, TimeUnit, select
+from srs_eval.data.reviews import IntArray, Reviews, User
+from srs_eval.data.schema import NEEDED, Fault, draft_of, read_log
+from srs_eval.errors import ConfigError, ReviewLogError, Violation
 from srs_eval.places import Place
 
 _NOBODY = "__HIVE_DEFAULT_PARTITION__"
-# In a folder that is still written to
-INCOMPLETE = "_incomplete"
+INCOMPLETE = "_incomplete"  # In a folder that is still written to
+_LIST = Path("rows.csv")
+
+Rows = tuple[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Logs:
+    """The users of a source, and what reads the rows of one of them."""
+
+    source: str  # Named in errors
+    names: Sequence[User]
+    columns: Columns
+    # Name of the table for errors, and the rows; the index has their numbers in it, from 0
+    rows: Callable[[User], Rows]
+    # Where they are in memory: all rows, and the number of each row's user
+    table: tuple[pd.DataFrame, IntArray] | None = None
+
+    @cached_property
+    def by_text(self) -> dict[str, User]:
+        """Each user by name."""
+        return {str(user): user for user in self.names}
+
+
+class TableSource(ABC):
+    """Base of sources of tables."""
+
+    name: str  # In tables of results
+    location: str  # Path, address or pattern; name of a table in memory
+    options: TableOptions
+
+    @abstractmethod
+    def find(self) -> Logs:
+        """Find the users, and where their rows are; raise `ReviewLogError` if there are none."""
+
+    def users(self) -> Sequence[User]:
+        """Return the users that are chosen, if the rows of several of them can be read."""
+        _found.cache_clear()  # files, or rows, may have been added
+        with _fitting(self.location):
+            logs = _found(self)
+            users = self.options.among(logs.by_text, logs.source)
+            _refuse_bad_rows(logs, users, self.options)
+            return users
+
+    def remarks(self) -> Sequence[str]:
+        """Return remarks on the choice of users and on where days begin."""
+        logs = _found(self)
+        return self.options.remarks(logs.names, has_times=not logs.columns.day)
+
+    def read(self, user: User) -> Reviews:
+        """Read one user's log; raise `ReviewLogError` if it cannot be used, or is not there."""
+        with _fitting(self.location):
+            logs = _found(self)
+            (user,) = select([user], logs.by_text, logs.source)
+            source, rows = logs.rows(user)
+            source += f", user {user}" if logs.columns.user else ""
+            return self.log(user, source, rows, logs.columns)
+
+    def log(self, user: User, source: str, rows: pd.DataFrame, columns: Columns) -> Reviews:
+        """Make the log of one user of rows of a table."""
+        check_columns(source, [*rows.columns], columns, of_user=False)
+        return read_log(user, source, rows, columns, self.options)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.location!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key == other._key
+
+    @property
+    def _key(self) -> dict[str, object]:
+        """What tells sources apart: their options, and which table in memory they have."""
+        return {**vars(self), "_table": id(getattr(self, "_table", None))}
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.location))
+
+
+@contextmanager
+def _fitting(source: str) -> Iterator[None]:
+    """Name a source that does not fit into memory: a small file may hold billions of rows."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ReviewLogError(source, [f"does not fit into memory: {error}"], SPLIT) from error
+
+
+@lru_cache(maxsize=1)  # once, not for each user that is read
+def _found(source: TableSource) -> Logs:
+    return source.find()
 
 
 class ReviewTable(TableSource):
@@ -157,10 +252,7 @@ def is_table(data: object) -> bool:
 
 
 def to_pandas(table: Any) -> pd.DataFrame:
-    """Convert a table to a pandas frame, values as a parquet file of it would be read.
-
-    Takes what `is_table` accepts; raise `ConfigError` for anything else.
-    """
+    """Convert what `is_table` accepts to a pandas frame; raise `ConfigError` for anything else."""
     if isinstance(table, pd.DataFrame):
         return table
     try:
@@ -180,10 +272,7 @@ def _in_memory(table: Any, name: str, columns: Columns) -> pd.DataFrame:
 
 
 def _of_row_groups(place: Place, columns: Columns) -> Logs | None:
-    """Find the users of a parquet file of several row groups, where the rows of each lie together.
-
-    None if they do not, or the file has one row group: then it is read as a whole.
-    """
+    """Find the users of a parquet file of several row groups, if the rows of each lie together."""
     with parquet_file(place) as file:
         check_columns(str(place), file.schema_arrow.names, columns)
         sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
@@ -273,10 +362,38 @@ def _partitions(place: Place, folders: list[Place], columns: Columns | None) -> 
     return dict(sorted(places.items(), key=lambda pair: (isinstance(pair[0], str), pair[0])))
 
 
-def table_files(place: Place) -> list[Place]:
-    """Return the tables in a folder; raise `ReviewLogError` if there are none."""
-    files = [file for file in place.files() if file.suffix in TABLE_SUFFIXES]
-    if not files:
-        hint = f"Expected one file per user: {', '.join(TABLE_SUFFIXES)}."
-        raise ReviewLogError(str(place), ["there are no tables here"], hint)
-    return files
+def by_user(table: pd.DataFrame, source: str, columns: Columns, *, only_user: str) -> Logs:
+    """Find the rows of each user, in order of appearance; without a column, of `only_user`."""
+    check_columns(source, [*table.columns], columns)
+    if columns.user is None:
+        return Logs(source, [only_user], columns, lambda _: (source, table))
+    codes, users = users_of(table[columns.user], source, np.arange(len(table)))
+    places = dict(zip(users, pd.Series(codes).groupby(codes).indices.values(), strict=True))
+    return Logs(source, users, columns, lambda u: (source, table.iloc[places[u]]), (table, codes))
+
+
+def _refuse_bad_rows(logs: Logs, users: Sequence[User], options: TableOptions) -> None:
+    """Raise one error if rows of several of these users cannot be read, and list the rows."""
+    if logs.table is None:
+        return
+    table, user = logs.table
+    rows = np.flatnonzero(pd.Index(logs.names).isin(users)[user])
+    nouns = {noun: name for noun, name in logs.columns.used.items() if noun in NEEDED}
+    log = draft_of(logs.source, table.iloc[rows].set_axis(rows), nouns, options, user[rows])
+    if len({code for fault in log.faults for code in np.unique(user[fault.rows])}) < 2:
+        return  # The error of a single user says as much when that is read.
+    parts = []
+    for nth, (each, rows, hint) in enumerate(log.faults):
+        names = [logs.names[code] for code in user[rows]]
+        of_users = f"{len({*names}):,} of {len(logs.names):,} users"
+        said = f"{len(rows):,} of {len(table):,} rows, of {of_users}: {each}"
+        log.faults[nth] = Fault(Violation(said, each.kind, each.column, each.rows), rows, hint)
+        part = {"user": names, "row": rows + 1, "column": each.column}
+        part["value"] = table[each.column].iloc[rows].to_numpy()
+        parts.append(pd.DataFrame({**part, "problem": f"{each.kind}: {each.partition('; ')[2]}"}))
+    listed = pd.concat(parts).sort_values("row")
+    with suppress(OSError):  # another file of this name stays
+        if not _LIST.exists() or _LIST.read_text("utf-8").startswith(",".join(listed)):
+            listed.to_csv(_LIST, index=False)
+            log.check(f"Each row: {_LIST}.")
+    log.check()

@@ -192,7 +192,7 @@ def test_a_table_beyond_memory_is_named(csv, monkeypatch):
         raise MemoryError("Unable to allocate 153. GiB")
 
     path = csv("card,rating,time", "1,3,2024-01-01")
-    for place in ("srs_eval.data.table.read_table", "srs_eval.data.source.read_log"):
+    for place in ("srs_eval.data.table.read_table", "srs_eval.data.table.read_log"):
         with monkeypatch.context() as patch:
             patch.setattr(place, too_large)
             with pytest.raises(ReviewLogError, match="memory") as caught:
