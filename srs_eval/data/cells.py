@@ -179,7 +179,7 @@ def read_ratings(
         return numbers(column), expected
     by_word = {folded(word): rating for word, rating in (words or _WORDS).items()}
     codes, distinct = pd.factorize(texts(column))  # one of each is enough
-    known = [by_word.get(folded(word), np.nan) for word in distinct]
+    known = np.array([by_word.get(folded(word), np.nan) for word in distinct])
     if not words:
         known = np.where(np.isnan(known), numbers(column_of(distinct)), known)
     return np.array([*known, np.nan])[codes], expected

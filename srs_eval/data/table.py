@@ -393,7 +393,7 @@ def _refuse_bad_rows(logs: Logs, users: Sequence[User], options: TableOptions) -
         parts.append(pd.DataFrame({**part, "problem": f"{each.kind}: {each.partition('; ')[2]}"}))
     listed = pd.concat(parts).sort_values("row")
     with suppress(OSError):  # another file of this name stays
-        if not _LIST.exists() or _LIST.read_text("utf-8").startswith(",".join(listed)):
+        if not _LIST.exists() or _LIST.read_text("utf-8").startswith(",".join(listed.columns)):
             listed.to_csv(_LIST, index=False)
             log.check(f"Each row: {_LIST}.")
     log.check()

@@ -108,7 +108,7 @@ def _from_iso(values: pd.Series, time_zone: str, latest: float) -> Times:
         local = pd.DatetimeIndex(moments[is_local])
         first = np.ones(len(local), bool)  # of an hour that occurs twice
         utc = local.tz_localize(time_zone, ambiguous=first, nonexistent="NaT").tz_convert(None)
-        skipped[is_local] = local.notna() & utc.isna()
+        skipped[is_local] = np.isnat(utc.to_numpy()) & ~np.isnat(moments[is_local])
         moments[is_local] = utc.to_numpy()
     absent, microseconds = np.isnat(moments), moments.astype(np.int64)
     early |= ~absent & (microseconds < _EARLIEST * 1e6)
