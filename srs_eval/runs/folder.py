@@ -117,8 +117,9 @@ class Run:
     def config(self) -> dict[str, Any]:
         """Read the options of the run."""
         with reading(self.folder / CONFIG):
-            content: Any = OmegaConf.load(self.folder / CONFIG)
-            return dict(OmegaConf.to_container(content, resolve=True))
+            file = OmegaConf.load(self.folder / CONFIG)
+            content: Any = OmegaConf.to_container(file, resolve=True)
+            return dict(content)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle, and copy, none of the open files."""

@@ -28,7 +28,7 @@ from srs_eval.runs.folder import JOB, Run
 from srs_eval.runs.job import BEST, published
 from srs_eval.runs.words import complain
 
-_DIRECTIONS = {"lower": "minimize", "higher": "maximize"}
+_DIRECTIONS: Any = {"lower": "minimize", "higher": "maximize"}
 _OF_ROWS = ("protocol", "data", "panel")
 # What the command for the best trial does without: it scores the rows of the protocol inside
 _OF_THE_SEARCH = ("protocol=", "protocol.base", "protocol.share=")

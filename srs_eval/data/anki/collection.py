@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
 from annotated_types import Ge, Le
 
-from srs_eval.data.anki.database import DAY_SECONDS, Collection, open_collection
+from srs_eval.data.anki.database import DAY_SECONDS, open_collection
 from srs_eval.data.anki.groups import groups_of
 from srs_eval.data.anki.rules import (
     MINUTES_FROM_UTC,
@@ -25,16 +22,13 @@ from srs_eval.data.anki.rules import (
     select_reviews,
 )
 from srs_eval.data.cards import previous_review, since_previous
-from srs_eval.data.cells import violations
 from srs_eval.data.files import existing
 from srs_eval.data.options import OddRows, check_options
 from srs_eval.data.reviews import IntArray, Reviews, User
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ReviewLogError, Violation
 
-_EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
 _CENTURY_MS = 36_525 * DAY_SECONDS * 1000
-_ROWS_QUOTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +115,15 @@ class AnkiCollection:
             what = f"there is no user {user!r}"
             raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
         with open_collection(Path(self.location)) as collection:
-            revlog, invalid = self._valid(collection)
+            drop = self.invalid_rows == "drop"
+            revlog, invalid = collection.revlog(drop=drop)
             version, told_by = scheduler_version(collection, revlog, self.scheduler)
             if version == 1:  # renumbered as Anki does when the version changes
                 revlog.ease += has_other_meaning(revlog)
             start, begin = day_start(
                 collection, version, self.rollover_hour, self.utc_offset_minutes
             )
-            groups, titles = groups_of(collection, revlog.cid)
+            groups, titles = groups_of(collection, revlog.cid, drop=drop)
         chosen = np.ones(len(revlog), np.bool_)
         for group, names in (("deck", self.decks), ("preset", self.presets)):
             if patterns := [names] if isinstance(names, str | int) else names:
@@ -153,6 +148,7 @@ class AnkiCollection:
             notes.append(f"how long {unknown} took is not known: below 0 ms, or above 100 years")
         day = (answers.id - start * 1000) // (DAY_SECONDS * 1000)
         milliseconds = since_previous(answers.id, previous_review(answers.cid))
+        of_rows: dict[str, Any] = {name: column[rows] for name, column in groups.items()}
         reviews = reviews_from_columns(
             user=user,
             source=self.location,
@@ -164,35 +160,8 @@ class AnkiCollection:
             day=day - day[0],
             elapsed_seconds=milliseconds // 1000,  # -1 stays -1
             state=state,
-            **{name: column[rows] for name, column in groups.items()},
+            **of_rows,
         )
         took = np.where(is_known, answers.time, np.nan) if is_known.any() else None
         reviews = replace(reviews, titles=titles, duration_ms=took)
         return CollectionLog(reviews, revlog, rows, start)
-
-    def _valid(self, collection: Collection) -> tuple[Any, int]:
-        """Return the rows whose values are possible, and the number of others; raise at these."""
-        revlog = collection.revlog()
-        latest = int((time.time() + DAY_SECONDS) * 1000)
-        rules = {
-            "id": (_EARLIEST_MS, latest, "a time from 1980 to now, in ms"),
-            "cid": (1, 2**63 - 1, "the number of a card"),
-            "ease": (0, 4, "0 to 4"),
-            "factor": (1 - 2**31, 2**31 - 1, "a number of at most 32 bits"),
-            "type": (0, 5, "0 to 5"),
-        }
-        valid, wrong = np.ones(len(revlog), np.bool_), []
-        for column, (low, high, expected) in rules.items():
-            good = (revlog[column] >= low) & (revlog[column] <= high)
-            valid &= good
-            if not good.all():
-                cells = pd.Series(revlog[column], dtype=object)
-                for row in np.flatnonzero(~good)[:_ROWS_QUOTED]:  # quoted as they are stored
-                    query = f"select {column} from revlog not indexed where id = {revlog.id[row]}"
-                    (cells[row],) = collection.connection.execute(query).fetchone()
-                name, place = f"revlog.{column}", lambda row: f"row with id {revlog.id[row]}"
-                wrong += violations(name, cells, ~good, expected, place, "out_of_range")
-        if wrong and self.invalid_rows == "error":
-            hint = "Repair the collection, or leave such rows out with data.invalid_rows=drop."
-            raise ReviewLogError(self.location, wrong, hint)
-        return revlog[valid], int(np.sum(~valid))

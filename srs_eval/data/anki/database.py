@@ -12,16 +12,19 @@ import stat
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import zstandard
 
+from srs_eval.data.cells import violations
 from srs_eval.data.files import existing
 from srs_eval.errors import ReviewLogError
 
@@ -38,11 +41,15 @@ _BYTES_AT_MOST, _BYTES_OF_VALUE, _CHUNK = 4 * 2**30, 64 * 2**20, 2**20
 _READING = {getattr(sqlite3, f"SQLITE_{n}") for n in ("SELECT", "READ", "FUNCTION", "PRAGMA")}
 # Views are not read, and triggers do not run; any other definition is not from Anki.
 _ORDINARY = re.compile(r"create\s+(table|view|trigger|(unique\s+)?index)\b", re.IGNORECASE)
-# What stands for a value that is no whole number, which no rule accepts
-_NOT_A_NUMBER = -(2**63)
+# What stands for a value that is no whole number
+_NOT_A_NUMBER, _MOST = -(2**63), 2**63 - 1
+_EARLIEST_MS = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp() * 1000)
+_ROWS_QUOTED = 3
+Possible = tuple[int, int, str]  # The least and the largest value of a column, and what it is
+_ANY = (_NOT_A_NUMBER, _MOST, "")
+WHOLE: Possible = (1 - _MOST, _MOST, "a whole number")
 _SETTINGS = ("schedVer", "rollover", "localOffset", "creationOffset", "fsrs")
-# Columns of the review table, and those that may have decimals
-_REVLOG, _REALS = ("cid", "ease", "ivl", "factor", "time", "type"), ("factor", "time")
+_REALS = ("factor", "time")  # Columns that may have decimals
 _WHOLE = "case when typeof({0}) in ('integer', {1}) then cast({0} as integer) else {2} end"
 
 _EXPORT_AGAIN = (
@@ -60,16 +67,27 @@ class Collection:
     is_of_decks: bool  # Whether it may be one that Anki made for a package of some decks
     connection: sqlite3.Connection
 
-    def revlog(self) -> Any:
-        """Read the whole review table in time order, after a check that it is undamaged.
+    def revlog(self, *, drop: bool) -> tuple[Any, int]:
+        """Read the review table in time order, after a check that it is undamaged.
 
-        A record array of int64: the time of the answer as ``id`` (ms since 1970, UTC), the card as
-        ``cid``, the button as ``ease`` (0 if the row is no answer), the interval it gave as ``ivl``
-        (days, or seconds where negative), the ease in per mille or the difficulty as ``factor`` (0
-        marks resets and cramming), the ``time`` spent (ms), and as ``type`` 0 learning, 1 review, 2
-        relearning, 3 filtered, 4 manual or 5 rescheduled.
+        Return a record array of int64: the time of the answer as ``id`` (ms since 1970, UTC), the
+        card as ``cid``, the button as ``ease`` (0 if the row is no answer), the interval it gave as
+        ``ivl`` (days, or seconds where negative), the ease in per mille or the difficulty as
+        ``factor`` (0 marks resets and cramming), the ``time`` spent (ms), and as ``type`` 0
+        learning, 1 review, 2 relearning, 3 filtered, 4 manual or 5 rescheduled. Rows with
+        impossible values are an error, or left out and counted.
         """
-        needed = {"revlog": {"id", *_REVLOG}, "col": {"crt", "conf"}}
+        latest = int((time.time() + DAY_SECONDS) * 1000)
+        possible = {
+            "id": (_EARLIEST_MS, latest, "a time from 1980 to now, in ms"),
+            "cid": (1, _MOST, "the number of a card"),
+            "ease": (0, 4, "0 to 4"),
+            "ivl": _ANY,
+            "factor": (1 - 2**31, 2**31 - 1, "a number of at most 32 bits"),
+            "time": _ANY,
+            "type": (0, 5, "0 to 5"),
+        }
+        needed = {"revlog": {*possible}, "col": {"crt", "conf"}}
         if not all(columns <= self._columns(table) for table, columns in needed.items()):
             what = "is a database but no Anki collection: no table revlog or col as Anki has them"
             hint = "Name a collection or an exported package of Anki."
@@ -77,33 +95,43 @@ class Collection:
         ((fault,), *_) = self.connection.execute("pragma quick_check(revlog)")
         if fault != "ok":
             raise damaged(self.source, "; ".join(str(fault).splitlines()[:3]))
-        rows = self.numbers("revlog", _REVLOG, odd=_REVLOG)
+        rows, invalid = self.numbers("revlog", possible, drop=drop)
         rows.ivl[rows.ivl == _NOT_A_NUMBER] = 0
-        return rows
+        return rows, invalid
 
-    def numbers(self, table: str, columns: Sequence[str], odd: Sequence[str] = ()) -> Any:
-        """Read ``id`` and other columns of a table as whole numbers, in the order of ``id``.
+    def numbers(
+        self, table: str, possible: Mapping[str, Possible], *, drop: bool
+    ) -> tuple[Any, int]:
+        """Read columns as whole numbers in the order of ``id``, the first; none if one is lacking.
 
-        Return a record array, without rows where the table lacks one of the columns. Raise if a
-        value is no whole number, unless its column is `odd`, or if an ``id`` is there twice.
+        Rows with impossible values are an error, or left out and counted.
         """
-        names = ["id", *columns]
-        reals = ["'real'" if name in _REALS else "''" for name in names]
-        values = map(_WHOLE.format, names, reals, [_NOT_A_NUMBER] * len(names))
+        reals = ["'real'" if name in _REALS else "''" for name in possible]
+        values = map(_WHOLE.format, possible, reals, [_NOT_A_NUMBER] * len(possible))
         # Indexes may have an order that only Anki knows.
         query = f"select {', '.join(values)} from {table} not indexed order by id limit ?"
-        is_there = {*names} <= self._columns(table)
+        is_there = {*possible} <= self._columns(table)
         cursor = self.connection.execute(query, [_ROWS_AT_MOST + 1]) if is_there else ()
-        rows = np.fromiter(cursor, [(name, np.int64) for name in names]).view(np.recarray)
+        rows = np.fromiter(cursor, [(name, np.int64) for name in possible]).view(np.recarray)
         if len(rows) > _ROWS_AT_MOST:
             raise damaged(self.source, f"its table {table} has more than {_ROWS_AT_MOST:,} rows")
-        names = [name for name in names if name not in odd]
-        if wrong := np.sum(np.any([rows[name] == _NOT_A_NUMBER for name in names], axis=0)):
-            what = f"rows of {table} without a whole number as {' or '.join(names)}: {wrong:,}"
-            raise damaged(self.source, what)
-        if repeated := np.sum(rows.id[1:] == rows.id[:-1]):
-            raise damaged(self.source, f"rows of {table} with the id of another row: {repeated:,}")
-        return rows
+        if (rows.id == _NOT_A_NUMBER).any() or (rows.id[1:] == rows.id[:-1]).any():
+            raise damaged(self.source, f"rows of {table} have no whole number of their own as id")
+        valid, wrong = np.ones(len(rows), np.bool_), []
+        for column, (low, high, expected) in possible.items():
+            good = (rows[column] >= low) & (rows[column] <= high)
+            valid &= good
+            if not good.all():
+                cells = pd.Series(rows[column], dtype=object)
+                for row in np.flatnonzero(~good)[:_ROWS_QUOTED]:  # quoted as they are stored
+                    query = f"select {column} from {table} not indexed where id = {rows.id[row]}"
+                    (cells[row],) = self.connection.execute(query).fetchone()
+                name, place = f"{table}.{column}", lambda row: f"row with id {rows.id[row]}"
+                wrong += violations(name, cells, ~good, expected, place, "out_of_range")
+        if wrong and not drop:
+            hint = "Repair the collection, or leave such rows out with data.invalid_rows=drop."
+            raise ReviewLogError(self.source, wrong, hint)
+        return rows[valid], int(np.sum(~valid))
 
     def entries(self, table: str, column: str, text: str) -> dict[int, Any]:
         """Return a column of decks, presets or note types by their numbers.

@@ -15,7 +15,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from srs_eval.data.anki.database import Collection, open_collection
+from srs_eval.data.anki.database import WHOLE, Collection, open_collection
 from srs_eval.data.reviews import IntArray
 
 NUMBER, LENGTH, FLOAT = 0, 2, 5  # How protocol buffers write a field
@@ -74,7 +74,7 @@ def preset_of(stored: Any) -> Preset:
 
 
 def groups_of(
-    collection: Collection, cards: IntArray
+    collection: Collection, cards: IntArray, *, drop: bool
 ) -> tuple[dict[str, IntArray], dict[str, Mapping[int, str]]]:
     """Return the groups of each card, [n], and their names, by the names of columns of a log.
 
@@ -92,8 +92,9 @@ def groups_of(
     presets = pd.Series(
         {deck: preset_of_deck(kind) for deck, kind in kinds.items()}, dtype=np.int64
     )
-    notes = collection.numbers("notes", ("mid",))
-    of_card = collection.numbers("cards", ("did", "odid", "nid", "ord"))
+    notes, _ = collection.numbers("notes", dict.fromkeys(("id", "mid"), WHOLE), drop=drop)
+    columns = ("id", "did", "odid", "nid", "ord")
+    of_card, _ = collection.numbers("cards", dict.fromkeys(columns, WHOLE), drop=drop)
     table = pd.DataFrame({"note": of_card.nid}, of_card.id)
     table["deck"] = np.where(of_card.odid == 0, of_card.did, of_card.odid)
     for group, numbers, keys in (
@@ -104,10 +105,10 @@ def groups_of(
     # Cloze cards have the number of their deletion in the place of a template's number: all of
     # them belong to the only template of their note type.
     only = _PLACES * table["note_type"]
-    numbers = [only + of_card.ord, only]
-    table["template"] = np.select([n.isin([*titles["template"]]) for n in numbers], numbers, -1)
+    either: list[Any] = [only + of_card.ord, only]
+    table["template"] = np.select([n.isin([*titles["template"]]) for n in either], either, -1)
     is_known = (table != _NOT_KNOWN).any()
-    is_known["preset"] = is_known["deck"] and (presets != _NOT_KNOWN).any()
+    is_known["preset"] = bool(is_known["deck"] and (presets != _NOT_KNOWN).any())
     of_log = table.loc[:, is_known].reindex(cards, fill_value=_NOT_KNOWN)
     return {str(group): column.to_numpy() for group, column in of_log.items()}, titles
 

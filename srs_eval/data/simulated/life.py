@@ -79,7 +79,8 @@ class Life:
         cells = self.ability.shape[1]
         since_start = second - self.midnight[slot] - self.start[slot]
         cell = (since_start * (cells / self.session)).astype(np.int64) % cells
-        return slot * cells + cell
+        index: IntArray = slot * cells + cell
+        return index
 
     def showing(self, slot: IntArray, cohort: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the second at which a question comes up, somewhere in the study of its day.

@@ -98,8 +98,9 @@ class App:
         around = np.where(days < starts[0], 0, 1 + first + second + third)
         low = np.floor(days - around + 0.5)
         high = np.minimum(np.floor(days + around + 0.5), _LONGEST_INTERVAL)
-        drawn: FloatArray = np.floor(low + lot.astype(np.float32) * (1 + high - low))
-        return np.minimum(drawn, high).astype(np.int64)
+        drawn = np.floor(low + lot.astype(np.float32) * (1 + high - low))
+        intervals: IntArray = np.minimum(drawn, high).astype(np.int64)
+        return intervals
 
 
 class Sm2(App):
