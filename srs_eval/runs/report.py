@@ -81,15 +81,11 @@ def _sentence(facts: Summary) -> str:
 
 def table(facts: Summary, panel: Panel) -> str:
     """Return the metrics that are shown, with their intervals."""
-    rows = [
-        (
-            metric.name,
-            f"{row.mean_users:.4f}",
-            "" if math.isnan(row.lo) else f"[{row.lo:.4f}, {row.hi:.4f}]",
-        )
-        for metric in shown_metrics(panel)
-        if (row := facts.metrics.get(metric.name)) and row.n_users
-    ]
+    rows = []
+    for metric in shown_metrics(panel):
+        if (row := facts.metrics.get(metric.name)) and row.n_users:
+            interval = "" if math.isnan(row.lo) else f"[{row.lo:.4f}, {row.hi:.4f}]"
+            rows.append((metric.name, f"{row.mean_users:.4f}", interval))
     mean = "score" if facts.interval_over == "cards and days" else "mean over users"
     headers = ("metric", mean, f"99 % over {facts.interval_over.partition(' (')[0]}")
     return tabulate(rows, headers, disable_numparse=True)

@@ -123,7 +123,12 @@ def test_what_cannot_be_read_of_decks_and_note_types_is_not_known(tmp_path):
     odd = {"7": [], "8": {"tmpls": 5}, "x": {}}
     objects = {
         "models": {"70": {"name": "Basic", "tmpls": templates}, **odd},
-        "decks": {"1": {"name": "a", "conf": 3}, "2": {"conf": 1.5}, "9" * 19: {}, "4": 4},
+        "decks": {
+            "1": {"name": "a", "conf": 3},
+            "2": {"conf": 1.5},
+            "9" * 19: {"name": "z"},
+            "4": 4,
+        },
     }
     path = change(
         collection(tmp_path / "a.anki2"),
