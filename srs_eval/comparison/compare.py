@@ -150,7 +150,7 @@ def _numbered(runs: Sequence[Entry], name: str) -> int:
         (name, [run.facts.label for run in runs]),
         (name, [run.facts.algo for run in runs]),
         (name, [run.place.resolve().name for run in runs]),
-        (folder, [run.place.resolve() for run in runs]),
+        (str(folder), [str(run.place.resolve()) for run in runs]),
     ):
         if of_runs.count(wanted) == 1:
             return of_runs.index(wanted)

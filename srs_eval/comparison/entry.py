@@ -121,7 +121,7 @@ def read_entry(folder: Path) -> Entry:
     run = Run.read(folder)
     scores, index = run.by_user, index_of(run.by_user.users)
     table = pd.DataFrame(scores.values, index, scores.names)
-    table = table.assign(**{SIZE: scores.reviews, DIGEST: [*scores.rows]})
+    table[SIZE], table[DIGEST] = scores.reviews, [*scores.rows]
     is_whole = np.array(scores.rows) != ""
     incomplete = tuple(index[~is_whole])
     table = table[is_whole] if incomplete else table

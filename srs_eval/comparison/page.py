@@ -87,7 +87,7 @@ def render(template: str, **values: Any) -> str:
 
 def for_latex(text: str) -> str:
     """Escape text for LaTeX."""
-    return one_line(text).translate(str.maketrans(LATEX_ESCAPE_RULES))
+    return one_line(text).translate(str.maketrans(dict[str, Any](LATEX_ESCAPE_RULES)))
 
 
 def for_markdown(text: str) -> str:

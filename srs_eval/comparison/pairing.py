@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import compress
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -130,7 +131,11 @@ def _restricted(
         facts = {name: getattr(common[0], name) for name in _FACTS}
         for number, predictions in common.items():
             own, scores = replace(predictions, **facts), anew[number].scores
-            values = {**panel.score(own), SIZE: len(own), DIGEST: rows_fingerprint(own)}
+            values: dict[Any, Any] = {
+                **panel.score(own),
+                SIZE: len(own),
+                DIGEST: rows_fingerprint(own),
+            }
             scores.loc[user] = [values.get(name, math.nan) for name in scores]
     return anew, restricted
 

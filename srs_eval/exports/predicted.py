@@ -57,7 +57,8 @@ def scored_lines(file: Path, panel: Panel) -> Entry:
     )
     name = one_line(file.stem)
     facts = Summary(label=name, users=len(sizes), metrics=metrics, when=known_when(name))
-    return Entry(name, file, scores.assign(**{SIZE: [*sizes.values()], DIGEST: ""}), facts)
+    scores[SIZE], scores[DIGEST] = [*sizes.values()], ""
+    return Entry(name, file, scores, facts)
 
 
 def _columns(line: str) -> tuple[User, dict[str, Any]]:

@@ -150,6 +150,7 @@ def test_jobs_are_compared_in_groups_that_scored_the_same_reviews(
     assert models("a | b failed=[3]") == [["a", "b"]]
     assert models("a | b data=other") == [["a"], ["b"]]
     assert models("a | b | few users=[1,2,3]") == [["a", "b"]]
+    assert models("a | half users=[1,2,3,4,5,6]") == [["a", "half"]]
 
 
 def test_a_job_that_scored_no_user_is_named_wherever_the_others_are_compared(

@@ -185,3 +185,19 @@ def test_the_usual_baseline_is_avg_and_no_model_that_knows_the_truth(make_run):
     for runs, expected in (([oracle, hlr, avg], 2), ([oracle, hlr], 1), ([oracle], 0), ([hlr], 0)):
         assert compare(runs).baseline == expected
     assert compare([oracle, hlr, avg], baseline="oracle").baseline == 0
+
+
+@pytest.mark.parametrize(
+    ("about", "marks"),
+    [
+        *(({status: 1}, " §") for status in ("failed", "fallback", "not_converged")),
+        ({"skipped": 1, "sees_truth": True, "pretrained": True}, " °†"),
+    ],
+)
+def test_traits_and_irregular_fits_mark_a_model(about, marks):
+    assert entry_with("a", {1: 9}, {"log_loss": [0.3]}, **about).marks == marks
+
+
+def test_a_hundred_reviews_are_enough_to_be_compared():
+    runs = [entry_with("a", {1: size}, {"log_loss": [0.3]}) for size in (99, 100)]
+    assert [bool(compare([run]).too_few) for run in runs] == [True, False]
