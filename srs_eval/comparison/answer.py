@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,12 +59,13 @@ def headline(standings: Standings) -> tuple[str, str]:
 
 def _answer(standings: Standings, leader: Entry) -> tuple[str, str]:
     """Return the answer of a leader and those compared with it, and what it leaves open."""
-    base, best = standings.runs[standings.baseline], standings.rows.loc[leader.name]
+    base = standings.runs[standings.baseline]
+    best: Any = standings.rows.loc[leader.name]
     score = f"{words(standings.metric)} {best['mean']:.4f}"
     if leader.rank:
         return f"{leader.name} has the best {score}, but no model here may lead.", ""
     average = f"{'the' if len(standings.users) == 1 else 'each'} user's average"
-    gain, gap = "", float(best["to_baseline_percent"])
+    gain, gap = "", best.to_baseline_percent
     if leader is not base and not math.isnan(gap):
         share = "less than 0.1" if abs(gap) < 0.1 else f"{abs(gap):.{1 if abs(gap) < 10 else 0}f}"
         whose = average if base.facts.algo in AVERAGES else base.name
@@ -73,7 +75,7 @@ def _answer(standings: Standings, leader: Entry) -> tuple[str, str]:
     rank = pd.Series([runs[name].rank for name in rows.run], rows.index, dtype=int)
     rivals = rows[(rank == 0) & rows["mean"].notna()]
     if rivals.empty:
-        noise = "That can be noise." * bool(best["to_baseline_verdict"] == NOISE)
+        noise = "That can be noise." * (best.to_baseline_verdict == NOISE)
         return f"{leader.name}: {score}{gain}.", noise
     close = rivals.run[rivals.to_best_verdict != "worse"].tolist()
     apart = any(runs[name].rank and not runs[name].facts.sees_truth for name in rows.run)
