@@ -2,7 +2,6 @@
 
 import dataclasses
 import zlib
-from collections import Counter
 
 import numpy as np
 import plain_protocol
@@ -75,15 +74,19 @@ def evaluate(logs_of):
     return run
 
 
+OF_TASK = ("log_row", "nth_review", "lapses", "last_rating", "recalls")
+OF_REVIEWS = ("card", "day", "elapsed_days", "recalled")
+
+
 @pytest.mark.parametrize("algorithm", [MovingAverage(), Draws()])
 def test_it_predicts_and_records_what_the_bare_loop_does(evaluate, logs_of, algorithm):
     source, seed = logs_of(7), 5
     task = SrsBenchmark()(source.read(7), same_day=algorithm.same_day)
-    expected, fits, ticks = [], [], []
+    reviews, p, fits, ticks = task.reviews, [], [], []
     for fold in task.folds:
         rng = np.random.default_rng([seed, zlib.crc32(b"7"), fold.number])
-        model = algorithm.fit(task.reviews, fold.train, rng)
-        expected.append(model.predict(task.reviews, fold.test))
+        model = algorithm.fit(reviews, fold.train, rng)
+        p.append(model.predict(reviews, fold.test))
         parameters = tuple(model.parameters)
         fits.append(Fit(7, fold.number, "ok", "", 0.0, len(fold.train), len(fold.test), parameters))
     result = evaluate(algorithm, source=source, seed=seed, tick=lambda: ticks.append(1))
@@ -92,46 +95,18 @@ def test_it_predicts_and_records_what_the_bare_loop_does(evaluate, logs_of, algo
     assert len(ticks) == 5
     assert (log.reviews, log.left_out) == (len(source.read(7)), {})
     assert log.fingerprint != evaluate(Average(), source=logs_of(2)).log.fingerprint
-    np.testing.assert_array_equal(found.p, np.concatenate(expected))
-    assert found.p.dtype == expected[0].dtype
+    rows = np.concatenate([fold.test for fold in task.folds])
+    of_task = {name: getattr(task, name)[rows] for name in OF_TASK}
+    of_reviews = {name: getattr(reviews, name)[rows] for name in OF_REVIEWS}
+    expected = {**of_task, **of_reviews, "p": np.concatenate(p), "user": rows * 0}
+    expected["row"] = expected.pop("log_row")
+    expected["fold"] = np.repeat(np.arange(5), [len(fold.test) for fold in task.folds])
+    assert {"user", *PREDICTION_COLUMNS} == set(expected)
+    for name, column in expected.items():
+        np.testing.assert_array_equal(getattr(found, name), column, name)
+    assert (found.users, found.p.dtype) == ((7,), p[0].dtype)
     assert (found.curves is None) == isinstance(algorithm, MovingAverage)
     assert evaluate(algorithm, source=source, curves=0).predictions.curves is None
-
-
-@pytest.mark.parametrize("same_day", [False, True])
-def test_every_column_of_predictions_equals_a_plain_loop(evaluate, make_log, logs_of, same_day):
-    log = make_log(user="ann", cards=90, same_day=0.3, recall=0.8)
-    last, passes, seen, passed = [], [], {}, Counter()
-    for card, rating in zip(log.card.tolist(), log.rating.tolist(), strict=True):
-        last.append(seen.get(card, 0))
-        passes.append(passed[card])
-        seen[card] = rating
-        passed[card] += rating > 1
-    scored, rates = [], []
-    folds = plain_protocol.folds(plain_protocol.scored_rows(log, short=same_day))
-    for number, (train, test) in enumerate(folds):
-        scored += [(number, row) for row in test]
-        rates += [sum(row["rating"] > 1 for row in train) / len(train)] * len(test)
-    rows = [row["review_th"] - 1 for _, row in scored]
-    expected = {
-        "user": [0] * len(rows),
-        "fold": [number for number, _ in scored],
-        "row": rows,
-        "card": log.card[rows].tolist(),
-        "p": rates,
-        "recalled": [row["rating"] > 1 for _, row in scored],
-        "day": log.day[rows].tolist(),
-        "elapsed_days": [row["elapsed"] for _, row in scored],
-        "nth_review": [row["i"] for _, row in scored],
-        "lapses": [row["lapses"] for _, row in scored],
-        "last_rating": [last[row] for row in rows],
-        "recalls": [passes[row] for row in rows],
-    }
-    assert {"user", *PREDICTION_COLUMNS} == set(expected)
-    algorithm = type("OfThoseRows", (Average,), {"same_day": same_day})()
-    found = evaluate(algorithm, source=logs_of(log)).predictions
-    for name, column in expected.items():
-        assert getattr(found, name).tolist() == pytest.approx(column, abs=1e-12), name
 
 
 @pytest.mark.parametrize("algorithm", [Average(), Fsrs6(fit="s0")])
