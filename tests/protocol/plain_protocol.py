@@ -130,28 +130,23 @@ def folds(rows):
 
 def assert_same(task, folds):
     """Compare a task with the folds that loops made of the same log."""
+    reviews = task.reviews
     # Nothing finer than the clock is handed over, and no gaps where reviews were left out.
-    assert task.reviews.elapsed_seconds is None
-    assert task.reviews.row.tolist() == list(range(len(task.reviews)))
-    expected_history = {}
+    assert reviews.elapsed_seconds is None
+    assert reviews.row.tolist() == list(range(len(reviews)))
+    columns = {"review_th": task.log_row + 1, "i": task.nth_review, "last": task.last_rating}
+    columns |= {"elapsed": reviews.elapsed_days, "interval": reviews.elapsed}
+    columns |= {"recalls": task.recalls}
+    histories = {}
     for fold, (train, test) in zip(task.folds, folds, strict=True):
-        for row in (*train, *test):
-            expected_history[row["review_th"] - 1] = row["history"]
         for found, expected in ((fold.train, train), (fold.test, test)):
-            assert (task.log_row[found] + 1).tolist() == [row["review_th"] for row in expected]
-            assert task.nth_review[found].tolist() == [row["i"] for row in expected]
-            days = [row["elapsed"] for row in expected]
-            assert task.reviews.elapsed_days[found].tolist() == days
-            intervals = [row["interval"] for row in expected]
-            assert task.reviews.elapsed[found].tolist() == intervals
-            assert task.last_rating[found].tolist() == [row["last"] for row in expected]
-            assert task.recalls[found].tolist() == [row["recalls"] for row in expected]
+            for name, column in columns.items():
+                assert column[found].tolist() == [row[name] for row in expected], name
+            histories |= {row["review_th"] - 1: row["history"] for row in expected}
         assert task.lapses[fold.test].tolist() == [row["lapses"] for row in test]
-    history = {}
-    columns = (task.log_row, task.reviews.card, task.reviews.elapsed, task.reviews.rating)
-    for row, card, elapsed, rating in zip(*(c.tolist() for c in columns), strict=True):
-        earlier = history.setdefault(card, [])
-        if row in expected_history:
-            assert earlier == expected_history.pop(row)
-        earlier.append((elapsed, rating))
-    assert not expected_history
+    earlier = defaultdict(list)
+    of_reviews = (task.log_row, reviews.card, reviews.elapsed, reviews.rating)
+    for row, card, elapsed, rating in zip(*(c.tolist() for c in of_reviews), strict=True):
+        assert earlier[card] == histories.pop(row, earlier[card])
+        earlier[card].append((elapsed, rating))
+    assert not histories
