@@ -21,7 +21,7 @@ from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.task import Fold, Task
 from srs_eval.protocol.validation import Validation
 from srs_eval.runs import folder as files
-from srs_eval.runs.evaluation import Checkpoint, added_up, data_fingerprint, evaluate
+from srs_eval.runs.evaluation import Checkpoint, added_up, data_fingerprint, evaluate, of_shard
 
 PANEL = Panel([log_loss, brier])
 GOOD = (1, 2, 3, 4, 5)
@@ -166,6 +166,10 @@ def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_pa
     few = {n: invented_log(seed=n, user=n) for n in range(9)} | {9: short_log(9, 8)}
     tenth = evaluate(setup(logs=few), tmp_path / "few", bar=NO_BAR).summary
     assert "of the users" not in tenth.coverage.caution
+
+
+def test_a_shard_has_every_nth_user():
+    assert [of_shard(GOOD, shard) for shard in ("1/2", "2/2", None)] == [(1, 3, 5), (2, 4), GOOD]
 
 
 class Plain:
