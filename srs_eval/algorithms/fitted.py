@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
-from srs_eval.algorithms.history import no_reviews
 from srs_eval.algorithms.options import NotNegative, Positive, Switch
 from srs_eval.algorithms.recurrent.model import RecurrentModel, with_binary_ratings
 from srs_eval.data.cards import rows_by_card
@@ -114,13 +113,9 @@ class Fitted(_Options, Algorithm, ABC):
         if fit not in self.methods:
             raise ConfigError(f"{self.name}: fit={fit} is not one of: {', '.join(self.methods)}")
         self.method = fit
-        space = self.problem(no_reviews(whole_days=False)).space
-        space.checked(self.parameters, self.name)
-
-    @property
-    def prior_strength(self) -> float:
-        """The option `prior_weight`, or the weight of the class."""
-        return self.own_prior_weight if self.prior_weight is None else self.prior_weight
+        own = self.own_prior_weight
+        self.prior_strength = own if self.prior_weight is None else self.prior_weight
+        self.space(self.equations(whole_days=False)).checked(self.parameters, self.name)
 
     def equations(self, *, whole_days: bool) -> Any:
         """Return the model as mathematics, for a log in whole or in fractional days."""
@@ -154,7 +149,7 @@ class Fitted(_Options, Algorithm, ABC):
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the published parameters."""
-        return self.problem(no_reviews(whole_days=whole_days)).space.defaults
+        return self.space(self.equations(whole_days=whole_days)).defaults
 
     def start(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the option `parameters`, or the published ones."""

@@ -36,10 +36,7 @@ class History:
         return column[self.cards.order].astype(np.float64)
 
     def pairs(self, rows: IntArray, elapsed: FloatArray) -> Iterator[Pairs]:
-        """Pair each row with the earlier reviews of its card, some rows at a time.
-
-        `elapsed` are days since the card's previous review, which may be other than the log's.
-        """
+        """Pair each row, `elapsed` days after the review before, with earlier ones of its card."""
         earlier, place = self.nth[rows], self.place[rows]
         now = np.where(earlier > 0, self.clock[place - 1], 0.0) + elapsed
         ends = np.cumsum(earlier)
@@ -108,10 +105,7 @@ class CurveOnly(ABC):
 
     @abstractmethod
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
-        """Predict recall at other elapsed times, [len(rows), k].
-
-        NaN at a card's first review, if the model says nothing there.
-        """
+        """Predict recall at other elapsed times, [len(rows), k]; NaN where nothing is known."""
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict recall at each of `rows` from the card's reviews before it."""

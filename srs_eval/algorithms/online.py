@@ -101,11 +101,7 @@ _POWERS = 32
 
 
 def _bins_of(reviews: Reviews, rows: IntArray) -> IntArray:
-    """Return the bin of RMSE(bins) of each of `rows`, at least 0.
-
-    Lapses are counted as `srs_benchmark` does where elapsed times are in whole days, and as
-    `srs_benchmark_secs` does where they are not.
-    """
+    """Bin of RMSE(bins) of each of `rows`, as `srs_benchmark` or `srs_benchmark_secs` has them."""
     cards = rows_by_card(reviews.card)
     later_day, again = reviews.elapsed_days > 0, ~reviews.recalled
     facts = (

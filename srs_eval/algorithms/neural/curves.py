@@ -34,10 +34,7 @@ class PowerCurveNetwork(Network):
 
 
 class _CurveMixtureNetwork(Network):
-    """A network whose state is that of some curves: three numbers of each.
-
-    They are the logits of the weights, and the logarithms of scales and exponents.
-    """
+    """A network whose state is weights (as logits), log scales and log exponents of curves."""
 
     heads: nn.ModuleList  # A linear layer for each of the three
 
@@ -149,10 +146,7 @@ class _LstmCurvesNetwork(_CurveMixtureNetwork):
         self.heads = nn.ModuleList(nn.Linear(hidden, curves) for _ in range(3))
 
     def features(self, reviews: Reviews) -> FloatArray:
-        """Logarithms of the days since the card's review before and of the answer time; rating.
-
-        Raise `FitSkipped` if the log has no answer times.
-        """
+        """Logarithms of the days since the card's review before and of the answer time; rating."""
         if reviews.duration_ms is None or (len(reviews) and np.isnan(reviews.duration_ms).all()):
             raise FitSkipped(
                 f"user {reviews.user}: lstm_curves reads answer times (duration_ms), which this "

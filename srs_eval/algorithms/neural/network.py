@@ -34,10 +34,7 @@ class Network(nn.Module):
     scaling: Sequence[float] = ()
 
     def features(self, reviews: Reviews) -> FloatArray:
-        """Return what is read of each review, float64 [len(reviews), n_features].
-
-        By default days since the last, and the rating.
-        """
+        """Return what is read of each review, float64 [len(reviews), n_features]."""
         return np.column_stack([reviews.elapsed, reviews.rating])
 
     def table(self, reviews: Reviews) -> Tensor:
@@ -50,24 +47,15 @@ class Network(nn.Module):
         return torch.as_tensor(np.pad(features, ((0, 1), (0, 0))), dtype=precision)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Compute the state after each review, [n_steps, n_cards, numbers of the state].
-
-        Of the inputs [n_steps, n_cards, features], rows of zeros stand where a card is over.
-        """
+        """State after each review of [n_steps, n_cards, features], zeros where a card is over."""
         raise NotImplementedError
 
     def decay(self, states: Tensor, elapsed: Tensor) -> Tensor:
-        """Return minus the logarithm of recall some days after the review that left a state.
-
-        The days are broadcast against the states [..., numbers of the state].
-        """
+        """Return minus the logarithm of recall some days, [...], after the review of a state."""
         raise NotImplementedError
 
     def read(self, inputs: Tensor, entry: Tensor) -> Tensor:
-        """State after the review of each entry, [len(entry), numbers of the state].
-
-        `entry`, int64, says which of the ``n_steps * n_cards`` entries of the inputs, step by step.
-        """
+        """State after some of the ``n_steps * n_cards`` entries of the inputs, step by step."""
         states: Tensor = self(inputs)
         return states.flatten(0, 1)[entry]
 
@@ -97,10 +85,7 @@ def network_of(
     start: Sequence[float] | torch.Generator,
     precision: torch.dtype = torch.float32,
 ) -> Network:
-    """Build a network with parameters in the order of `vector`, or drawn ones.
-
-    PyTorch's own generator is not touched.
-    """
+    """Build a network with parameters in the order of `vector`, or those drawn by a generator."""
     with torch.random.fork_rng(devices=[]):
         network = kind(*sizes).to(precision)
     if isinstance(start, torch.Generator):
@@ -131,8 +116,7 @@ class NetworkModel(CurveOnly):
 
     network: type[Network]
     sizes: Sizes  # What it is built with
-    # Tensors in the order of the network's definition, matrices row by row
-    parameters: tuple[float, ...]
+    parameters: tuple[float, ...]  # As in `Network.vector`
     scaling: tuple[float, ...] = ()  # As in `Network`
     learned: Learned = field(default_factory=Learned, compare=False)  # How it was trained
 

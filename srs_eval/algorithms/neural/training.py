@@ -201,14 +201,12 @@ def epochs(
     rng: np.random.Generator,
     generator: torch.Generator,
 ) -> Iterator[float]:
-    """Train a network in place, by one step of AdamW per batch.
+    """Train a network in place, by a step per batch, in an order drawn anew for each epoch.
 
-    Batches are used in an order drawn anew for each epoch. After each, yield the sum of its losses,
-    each taken just before its step; NaN or infinity is the last.
-
-    Each epoch is on one thread, with a seed of its own for dropout: PyTorch's global generators are
-    given back after it, so that what is done between two epochs changes nothing in the training,
-    nor the training anything there.
+    After each epoch, yield the sum of the losses just before the steps; NaN or infinity is the
+    last. An epoch has a seed of its own for dropout, and gives PyTorch's generators back, so that
+    what is done between two of them changes nothing in the training, nor the training anything
+    there.
     """
     batches, step = training_batches(network, histories, recipe, rng), stepping(network, recipe)
     network.train()
@@ -228,10 +226,11 @@ def epochs(
 
 def stepping(network: Network, recipe: Recipe) -> Callable[[TrainingBatch, float], float]:
     """Return a step of AdamW down the loss of a batch, after a share of all steps."""
-    parameters = [*network.parameters()]
+    parameters: list[Tensor] = [*network.parameters()]
     centre = [parameter.detach().clone() for parameter in parameters]
     means, squares = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
     taken = [torch.tensor(0.0) for _ in parameters]
+    largest: list[Tensor] = []  # Of AMSGrad
 
     def step(batch: TrainingBatch, done: float) -> float:
         loss = batch.loss(network) * float(len(batch.entry)) ** (recipe.exponent - 1)
@@ -246,7 +245,7 @@ def stepping(network: Network, recipe: Recipe) -> Callable[[TrainingBatch, float
             gradients = [gradient * share for gradient in gradients]
         with torch.no_grad():
             adamw(
-                *(parameters, gradients, means, squares, [], taken),
+                *(parameters, gradients, means, squares, largest, taken),
                 lr=recipe.pace(done),
                 beta1=recipe.betas[0],
                 beta2=recipe.betas[1],

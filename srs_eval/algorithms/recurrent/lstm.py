@@ -16,12 +16,7 @@ from scipy.optimize import OptimizeResult, minimize
 from srs_eval.algorithms.algorithm import FittingInSteps, Learned, MemoryModel
 from srs_eval.algorithms.combined.wrapping import Asked, Combination
 from srs_eval.algorithms.options import Count, NotNegative, Positive
-from srs_eval.algorithms.recurrent.lstm_equations import (
-    Hidden,
-    LstmEquations,
-    LstmLayer,
-    PublishedLstmEquations,
-)
+from srs_eval.algorithms.recurrent.lstm_equations import Hidden, LstmEquations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.sequences import MOST_EARLIER, histories_before
 from srs_eval.algorithms.recurrent.weights import TrainingLog, Weights, finite, pooled, seen_in
@@ -204,17 +199,14 @@ def _packed(reviews: Reviews, rows: IntArray) -> Packed:
 
 
 def _epochs(
-    equations: LstmLayer,
+    equations: LstmEquations,
     w: FloatArray,
     batches: Sequence[Packed],
     recipe: Recipe,
     rng: np.random.Generator,
     who: str,
 ) -> Iterator[tuple[float, tuple[float, ...]]]:
-    """Train weights by Adam, and yield the summed loss of each epoch with the weights after it.
-
-    Batches are taken in an order drawn anew for each epoch.
-    """
+    """Train by Adam, in an order drawn anew for each epoch; yield its loss and the weights then."""
     model, adam = compiled(equations), Adam(recipe, len(w), recipe.epochs * len(batches))
     for _ in range(recipe.epochs):
         total = 0.0
@@ -227,13 +219,10 @@ def _epochs(
 
 @dataclass(frozen=True, slots=True)
 class TwoNetworks(Combination):
-    """A network for later-day reviews, and one for reviews on the day of the one before.
+    """Two networks, because one would give up accuracy on later days, which are fewer."""
 
-    One network would give up accuracy on the former, which are fewer, for the latter.
-    """
-
-    later: RecurrentModel  # Fitted to later-day reviews
-    same: RecurrentModel  # Fitted to all
+    later: RecurrentModel  # Of later-day reviews, fitted to these
+    same: RecurrentModel  # Of reviews on the day of the one before, fitted to all
 
     @property
     def learned(self) -> Learned:
@@ -313,7 +302,7 @@ class LstmPublished(FittingInSteps):
                 f"{who} needs at least 1 training review with 1 to "
                 f"{MOST_EARLIER} earlier reviews of its card"
             )
-        equations = PublishedLstmEquations(self.hidden)
+        equations = LstmEquations(self.hidden, published=True)
         w = rng.uniform(-1, 1, len(equations.parameters)) / math.sqrt(self.hidden)
         dealt = histories.dealt(self.batch_size, rng)
         batches = [_packed(reviews, rows[batch.target]) for batch in dealt]

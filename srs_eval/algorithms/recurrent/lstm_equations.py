@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -27,15 +27,17 @@ Hidden = Annotated[int, Strict(), Ge(1), Le(16)]
 
 
 @dataclass(frozen=True, slots=True)
-class LstmLayer:
-    """One LSTM layer over a card's reviews; a subclass turns its state into recall.
+class LstmEquations:
+    """One LSTM layer over a card's reviews, whose state gives a power law or an exponential curve.
 
     Parameters are in PyTorch's order: input weights, recurrent weights and two bias vectors,
     each by gate (input, forget, cell, output) and unit, then the linear outputs.
     """
 
     hidden: int
-    outputs: ClassVar[int] = 1  # Number of linear outputs
+    # Whether it reads raw days, and gives an exponential curve with a log stability alone, rather
+    # than log days, and a power law with a log stability and a log exponent
+    published: bool = False
 
     @property
     def first_output(self) -> int:
@@ -50,12 +52,8 @@ class LstmLayer:
     @property
     def parameters(self) -> ParameterSpace:
         """All weights, without bounds."""
-        n = self.first_output + self.outputs * (self.hidden + 1)
+        n = self.first_output + (2 - self.published) * (self.hidden + 1)
         return ParameterSpace((0.0,) * n, (-math.inf,) * n, (math.inf,) * n, (1.0,) * n)
-
-    def time(self, m: Maths, elapsed: Value) -> Value:
-        """Return elapsed days as the layer reads them."""
-        return elapsed
 
     def init(self, m: Maths, w: Value, rating: Value) -> State:
         """Return the state after a first review, which is read at time 0."""
@@ -65,7 +63,8 @@ class LstmLayer:
         self, m: Maths, w: Value, state: State, elapsed: Value, rating: Value, p: Value
     ) -> State:
         """Return the state after one more review."""
-        return self._read(m, w, state, self.time(m, elapsed), rating)
+        time = elapsed if self.published else _LOG_DAYS * m.log(1 + elapsed)
+        return self._read(m, w, state, time, rating)
 
     def output(self, w: Value, state: State, number: int) -> Value:
         """Return one linear output of a state."""
@@ -101,19 +100,13 @@ class LstmLayer:
             outputs.append(_sigmoid(m, out) * _tanh(m, cell))
         return (*outputs, *cells)
 
-
-@dataclass(frozen=True, slots=True)
-class LstmEquations(LstmLayer):
-    """The layer on log days, with a power-law curve whose stability and exponent it gives."""
-
-    outputs: ClassVar[int] = 2  # Log stability and log exponent
-
-    def time(self, m: Maths, elapsed: Value) -> Value:
-        """Return the logarithm of elapsed days, scaled."""
-        return _LOG_DAYS * m.log(1 + elapsed)
-
     def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
         """Return recall, 0.9 after one stability."""
+        if self.published:
+            log_stability = m.clip(
+                self.output(w, state, 0), -_LARGEST_PUBLISHED, _LARGEST_PUBLISHED
+            )
+            return m.exp(math.log(0.9) * elapsed * m.exp(-log_stability))
         limit = _LARGEST_LOG_STABILITY
         stability = m.exp(m.clip(self.output(w, state, 0), -limit, limit))
         limit = _LARGEST_LOG_DECAY
@@ -134,16 +127,6 @@ class LstmEquations(LstmLayer):
         w[stability] = 1.0
         w[stability + 1 :] *= 0.1
         return w
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedLstmEquations(LstmLayer):
-    """The layer on raw days, with an exponential curve that is at 0.9 after one stability."""
-
-    def curve(self, m: Maths, w: Value, state: State, elapsed: Value) -> Value:
-        limit = _LARGEST_PUBLISHED
-        log_stability = m.clip(self.output(w, state, 0), -limit, limit)
-        return m.exp(math.log(0.9) * elapsed * m.exp(-log_stability))
 
 
 # Beyond these arguments both are constant in double precision; exp would overflow further out.

@@ -19,10 +19,7 @@ _AGAIN, _GOOD = 1, 3
 
 @dataclass(frozen=True, slots=True)
 class RecurrentModel:
-    """Equations with numbers in them: a memory model with a forgetting curve.
-
-    Raise `FitError` if there are not as many parameters as the equations have.
-    """
+    """Equations with numbers in them: a memory model with a forgetting curve."""
 
     equations: Equations  # The model as mathematics
     parameters: tuple[float, ...]  # Its numbers, as many as the equations ask for

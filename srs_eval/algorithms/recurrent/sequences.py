@@ -65,11 +65,7 @@ class Histories:
         return self._batches(order, (np.cumsum(count) - count) * n_batches // count.sum())
 
     def alike(self, entries: int) -> Iterator[CardBatch]:
-        """Batch cards of like length, with at most about so many entries each.
-
-        Lengths within a batch differ by less than a factor of 2, so one very long card does not
-        make a batch of short ones long.
-        """
+        """Batch cards of like length, within a factor of 2, with about so many entries each."""
         order = np.argsort(self.length, kind="stable")
         length = self.length[order]
         octave = np.frexp(length)[1].astype(np.int64)

@@ -74,10 +74,7 @@ class Weights:
     def of(
         cls, network: str, sizes: Sequence[tuple[float, ...]], option: str | Path | Self | None
     ) -> Self | None:
-        """Return the weights that an option asks for, None if it asks for none.
-
-        Raise `ConfigError` if they are not those of the network with one of the `sizes`.
-        """
+        """Return the weights that an option asks for, which are to have one of the `sizes`."""
         weights = cls.read(Path(option).expanduser()) if isinstance(option, str | Path) else option
         if weights is not None and (weights.network != network or weights.sizes not in sizes):
             raise ConfigError(
@@ -154,11 +151,7 @@ def digests_of(reviews: Reviews) -> tuple[str, ...]:
 
 
 def pooled(logs: Sequence[TrainingLog]) -> TrainingLog:
-    """Concatenate the logs of many users, with no card in common.
-
-    Raise `ConfigError` if there is nothing to learn from, or some count whole days and others do
-    not.
-    """
+    """Concatenate the logs of many users, with no card in common."""
     reviews = [log for log, _ in logs]
     if len({log.whole_days for log in reviews}) != 1 or not any(len(rows) for _, rows in logs):
         raise ConfigError(

@@ -81,26 +81,19 @@ class Answers:
     interval: IntArray  # Days since the card's review before, -1 where there is none
     log_seconds: FloatArray  # Logarithm of the answer time in seconds, to which 0.3 is added
 
-    def __len__(self) -> int:
-        """Count the reviews."""
-        return len(self.reviews)
-
     @cached_property
     def sibling(self) -> IntArray:
-        """Row of the latest earlier review of another card of the note, -1 where there is none.
-
-        A card whose note is not known has no siblings.
-        """
-        if self.reviews.note is None or not len(self):
-            return np.full(len(self), -1)
+        """Row of the latest earlier review of another card of the note, -1 where none is known."""
+        if self.reviews.note is None or not len(self.z):
+            return np.full(len(self.z), -1)
         note = np.unique(self.reviews.note, return_inverse=True)[1]
-        note = np.where(self.reviews.note == -1, len(self) + self.card, note)
+        note = np.where(self.reviews.note == -1, len(self.z) + self.card, note)
         order = stable_order(note)
         begins = np.diff(note[order], prepend=-1) != 0
         turns = begins | (np.diff(self.card[order], prepend=-1) != 0)
         before = np.where(begins, -1, np.roll(order, 1))
-        latest = np.empty(len(self), np.int64)
-        latest[order] = before[np.maximum.accumulate(np.where(turns, np.arange(len(self)), 0))]
+        latest = np.empty(len(self.z), np.int64)
+        latest[order] = before[np.maximum.accumulate(np.where(turns, np.arange(len(self.z)), 0))]
         return latest
 
     def of_previous(self, values: NDArray[np.generic]) -> FloatArray:
@@ -109,7 +102,7 @@ class Answers:
 
     def grouped(self, *columns: IntArray) -> IntArray:
         """Return numbers of the groups of reviews that are alike in all columns."""
-        group = np.zeros(len(self), np.int64)
+        group = np.zeros(len(self.z), np.int64)
         for column in columns:
             group = group * (column.max(initial=0) + 2) + column + 1
             if group.max(initial=0) > _MOST_GROUPS:
@@ -123,14 +116,13 @@ class Answers:
         share: float = 1.0,
         counted: BoolArray | None = None,
     ) -> FloatArray:
-        """Sum the values before each review, of which each later one of the group keeps a share.
+        """Sum the counted values before each of them, of which each later one keeps a share.
 
-        `group` has the numbers from `grouped`. A share `share` of 1 gives the sum, 0 the latest
-        value. Only the reviews in `counted` take part; at the others the result is 0.
+        Groups are numbers from `grouped`. A share of 1 gives the sum, 0 the latest value.
         """
         if counted is None:
             return _faded(group, values.astype(np.float64), share)
-        sums = np.zeros(len(self))
+        sums = np.zeros(len(self.z))
         sums[counted] = _faded(group[counted], values[counted].astype(np.float64), share)
         return sums
 
@@ -200,19 +192,19 @@ def _in_a_row(answers: Answers, *, recalled: bool) -> FloatArray:
     alike = answers.later & (answers.reviews.recalled == recalled)
     otherwise = answers.later & ~alike
     new_day = np.diff(answers.day, prepend=answers.day[:1]) > 0
-    ended = np.concatenate([[False], otherwise[:-1]])[: len(answers)] | new_day
+    ended = np.concatenate([[False], otherwise[:-1]])[: len(answers.z)] | new_day
     return np.log1p(answers.faded(alike, np.cumsum(ended)))
 
 
 def _agains(answers: Answers) -> FloatArray:
     today = answers.grouped(answers.day)
     again = answers.faded(~answers.reviews.recalled, today)
-    return (again + 0.5) / (answers.faded(np.ones(len(answers)), today) + 2) - 0.2
+    return (again + 0.5) / (answers.faded(np.ones(len(answers.z)), today) + 2) - 0.2
 
 
 def _pause(answers: Answers) -> FloatArray:
     days = np.diff(answers.day, prepend=answers.day[:1])
-    begins = np.maximum.accumulate(np.where(days > 0, np.arange(len(answers)), 0))
+    begins = np.maximum.accumulate(np.where(days > 0, np.arange(len(answers.z)), 0))
     return np.log(np.maximum(days[begins], 1))
 
 
@@ -220,14 +212,9 @@ def _time_above_mean(answers: Answers) -> FloatArray:
     """Each answer's log time less the running mean of the user's, this answer included."""
     new = (1 - _USER_KEEPS) * answers.log_seconds
     new[:1] += _USER_KEEPS * _USUAL_LOG_SECONDS
-    everything = np.zeros(len(answers), np.int64)
+    everything = np.zeros(len(answers.z), np.int64)
     mean = _USER_KEEPS * answers.faded(new, everything, _USER_KEEPS) + new
     return answers.log_seconds - mean
-
-
-def _tempo(answers: Answers) -> FloatArray:
-    """Return the log time above the mean of the review before, whatever its card."""
-    return np.concatenate([[0.0], _time_above_mean(answers)[:-1]])[: len(answers)]
 
 
 def _mean_of_card(answers: Answers) -> FloatArray:
@@ -287,7 +274,7 @@ def _sibling(answers: Answers, *, today: bool, answer: bool) -> FloatArray:
 # By the groups that are shown together in tables and figures.
 _BY_GROUP: Mapping[str, Mapping[str, Formula]] = {
     "level": {
-        "bias": lambda answers: np.ones(len(answers)),
+        "bias": lambda answers: np.ones(len(answers.z)),
         "slope": lambda answers: answers.z,
         "deviation": lambda answers: answers.z - 2,
     },
@@ -308,7 +295,8 @@ _BY_GROUP: Mapping[str, Mapping[str, Formula]] = {
     },
     "break": {"pause": _pause},
     "answer times": {
-        "tempo": _tempo,
+        # Of the review before, whatever its card
+        "tempo": lambda answers: np.append(0.0, _time_above_mean(answers))[: len(answers.z)],
         "last_time": lambda answers: answers.of_previous(_time_above_mean(answers)),
         "mean_time": lambda answers: _mean_of_card(answers) - 2,
         "change_of_time": lambda answers: (

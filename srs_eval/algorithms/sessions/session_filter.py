@@ -51,10 +51,7 @@ class SessionModel:
     learned: Learned = field(default_factory=Learned)
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
-        """Predict each of `rows`, having learned from all answers before it.
-
-        Reviews on the day of the card's previous review are predicted by the base model.
-        """
+        """Predict later-day reviews, having learned from all answers before; the base others."""
         walked = self.filter.walk(reviews, int(rows.max(initial=-1)) + 1)
         z = walked.z + walked.terms.sum(axis=1)
         p, filtered = np.asarray(expit(walked.answers.z)), expit(z)
@@ -226,10 +223,7 @@ class ForecastModel(Combination):
         return self.filter.models
 
     def answer(self, asked: Asked) -> FloatArray:
-        """Correct the base by what was known at the end of the previous review of each card.
-
-        Less than half a day after it, predictions are those of the base model.
-        """
+        """Correct the base, half a day after the previous review on, by what was known there."""
         reviews, rows = asked.reviews, asked.rows
         walked = self.filter.walk(reviews, int(rows.max(initial=-1)) + 1)
         if asked.elapsed is None:

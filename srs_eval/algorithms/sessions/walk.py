@@ -133,19 +133,12 @@ class Filter:
         return own, walked, learned
 
     def segments(self, reviews: Reviews) -> tuple[tuple[MemoryModel, int, int], ...]:
-        """Return each model with the first row it predicts and the row after the last one.
-
-        Rows before the second fit are predicted by the first, which has seen some of them.
-        """
+        """Return each model with the rows it predicts, the first with all before the second's."""
         begins = np.minimum([0, *self.begins[1:], len(reviews)], len(reviews)).tolist()
         return tuple(zip(self.models, begins[:-1], begins[1:], strict=True))
 
     def log_odds(self, reviews: Reviews) -> FloatArray:
-        """Return log-odds of recall at all reviews that can be predicted, 0 at the others.
-
-        Each is predicted by the latest fit to reviews before it, and from the log up to the end
-        of its segment.
-        """
+        """Return log-odds of recall, each by the latest fit before it; 0 where there is none."""
         z = np.zeros(len(reviews))
         for model, begin, end in self.segments(reviews):
             rows = begin + np.flatnonzero(reviews.elapsed[begin:end] > 0)
@@ -182,10 +175,9 @@ class Filter:
 
 
 def contributions(walked: Walk, features: Sequence[str]) -> tuple[Contribution, ...]:
-    """Return how much log loss each group of features saves.
+    """Return how much log loss what a group of features adds saves, by the weights before answers.
 
-    Each answer is predicted with the weights before it, once with and once without what the
-    features of the group add. Standard errors allow for correlation within days.
+    Standard errors allow for correlation within days.
     """
     if len(walked.rows) == walked.first:
         return ()

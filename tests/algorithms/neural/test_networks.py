@@ -21,7 +21,7 @@ from srs_eval.algorithms.neural.published import Gru, GruP, Nn17, Transformer
 from srs_eval.algorithms.neural.recipes import Recipe
 from srs_eval.algorithms.neural.training import log_loss, training_batches
 from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished
-from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations, PublishedLstmEquations
+from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.sequences import histories_before
 from srs_eval.algorithms.recurrent.weights import Weights
@@ -161,6 +161,12 @@ def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1()
     assert slopes.tolist() == pytest.approx([-1.0, 63.4874], abs=1e-3)
 
 
+def test_the_loss_of_a_step_is_that_of_a_training_review():
+    model = fitted(Gru(epochs=1, learning_rate=1e-9))
+    expected = metric_functions.log_loss(model.predict(REVIEWS, ROWS), REVIEWS.recalled[ROWS])
+    assert model.learned.training_loss == pytest.approx((expected,), rel=1e-4)
+
+
 def test_a_diverged_fit_names_the_user_and_what_to_try():
     algorithm = Gru(learning_rate=1e37, epochs=50)
     with pytest.raises(FitError, match=r"user trial: .* diverged .* learning_rate below 1e\+37"):
@@ -209,7 +215,7 @@ def test_predictions_are_those_of_pytorchs_lstm():
 
 def test_the_published_lstm_equals_its_reference_and_is_trained_in_batches_of_whole_cards():
     (golden,) = [entry for entry in GOLDEN["algorithms"] if entry["name"] == "LSTM-489"]
-    off = differences(golden, RecurrentModel(PublishedLstmEquations(8), sines(489)))
+    off = differences(golden, RecurrentModel(LstmEquations(8, published=True), sines(489)))
     assert max(off.values()) < 1e-12
     algorithm = LstmPublished(hidden=2, epochs=3, batch_size=64)
     steps = [*algorithm.fit_in_steps(REVIEWS, ROWS, np.random.default_rng(0))]

@@ -117,7 +117,8 @@ def with_another_rating_at(row):
         (DAYS, first(LATER[40]), True),
         (first(300), SECONDS, True),
         (DAYS, with_another_rating_at(LATER[-1]), True),
-        (DAYS, with_another_rating_at(0), False),
+        (DAYS, with_another_rating_at(LATER[16]), True),
+        (DAYS, with_another_rating_at(LATER[15]), False),
         (DAYS, trial_task(same_day=False, seed=5).reviews, False),
         # The first day of new cards, all known, is the same for many.
         (first(256), first(256, user="somebody"), True),
