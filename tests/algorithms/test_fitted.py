@@ -19,6 +19,7 @@ from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
+from srs_eval.engine.objective import recency_weights
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
 VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)
@@ -206,3 +207,15 @@ def test_standard_errors_of_first_stabilities_are_those_of_their_logarithms_time
     slope = np.where(np.arange(len(errors)) < 4, model.parameters, 1.0)
     assert free[:4].any()
     np.testing.assert_allclose(errors[free], np.sqrt(np.diag(covariance)) * slope[free], rtol=1e-6)
+
+
+def test_weights_of_training_reviews_have_mean_1_whatever_the_recency():
+    algorithm = Hlr(recency="mild")
+    problem = algorithm.problem(REVIEWS)
+    centre = np.array(problem.space.defaults)
+    p = fitted(Hlr(fit="default")).predict(REVIEWS, FOLD.train)
+    losses = -np.log(np.where(REVIEWS.recalled[FOLD.train], p, 1 - p))
+    weight = recency_weights(len(losses), "mild", 0.5)
+    expected = weight / weight.mean() @ losses
+    found = algorithm.objective(problem, FOLD.train, centre).fisher(centre).loss
+    assert found == pytest.approx(expected, rel=1e-5)

@@ -2,7 +2,7 @@
 
 Training is deterministic and leaves no trace in the process. PyTorch's own optimisers load its
 compiler when the first of them is made, which takes longer than training the network of one user;
-the function that they call does not.
+AdamW is a few lines.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.optim.adamw import adamw
 
 from srs_eval.algorithms.algorithm import FittingInSteps, Learned
 from srs_eval.algorithms.neural.network import Network, NetworkModel, Sizes, network_of, one_thread
@@ -225,12 +225,16 @@ def epochs(
 
 
 def stepping(network: Network, recipe: Recipe) -> Callable[[TrainingBatch, float], float]:
-    """Return a step of AdamW down the loss of a batch, after a share of all steps."""
+    """Return a step of AdamW down the loss of a batch, after a share of all steps.
+
+    Kingma & Ba (2015), https://doi.org/10.48550/arXiv.1412.6980, with the weight decay of
+    Loshchilov & Hutter (2019), https://doi.org/10.48550/arXiv.1711.05101.
+    """
     parameters: list[Tensor] = [*network.parameters()]
     centre = [parameter.detach().clone() for parameter in parameters]
     means, squares = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
-    taken = [torch.tensor(0.0) for _ in parameters]
-    largest: list[Tensor] = []  # Of AMSGrad
+    first, second = recipe.betas
+    numbers = count(1)
 
     def step(batch: TrainingBatch, done: float) -> float:
         loss = batch.loss(network) * float(len(batch.entry)) ** (recipe.exponent - 1)
@@ -243,18 +247,15 @@ def stepping(network: Network, recipe: Recipe) -> Callable[[TrainingBatch, float
             length = float(torch.stack([(g * g).sum() for g in gradients]).sum().sqrt())
             share = min(1.0, recipe.clip / max(length, _EPSILON))
             gradients = [gradient * share for gradient in gradients]
+        number, rate = next(numbers), recipe.pace(done)
+        remaining, spread = 1 - rate * recipe.weight_decay, math.sqrt(1 - second**number)
         with torch.no_grad():
-            adamw(
-                *(parameters, gradients, means, squares, largest, taken),
-                lr=recipe.pace(done),
-                beta1=recipe.betas[0],
-                beta2=recipe.betas[1],
-                weight_decay=recipe.weight_decay,
-                eps=_EPSILON,
-                amsgrad=False,
-                maximize=False,
-                foreach=False,
-            )
+            moments = zip(parameters, gradients, means, squares, strict=True)
+            for parameter, gradient, mean, square in moments:
+                mean.lerp_(gradient, 1 - first)
+                square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+                change = mean / (square.sqrt() / spread + _EPSILON)
+                parameter.mul_(remaining).sub_(change.mul_(rate / (1 - first**number)))
         network.clip()
         return float(loss.detach())
 

@@ -26,6 +26,8 @@ from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.sequences import histories_before
 from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.data.synthetic import SyntheticUsers
+from srs_eval.engine.compiled import compiled
+from srs_eval.engine.packing import pack
 from srs_eval.errors import FitError, FitSkipped
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -251,6 +253,16 @@ def test_a_fit_ends_where_log_loss_and_pull_are_least():
         return loss + 5.0 * share**2 * w @ w
 
     assert abs(total(1.01) - total(0.99)) / 0.02 < 0.02 * 2 * 5.0 * w @ w
+
+
+def test_drawn_biases_of_the_curve_are_pulled_with_a_twentieth():
+    w = np.array(fitted(Lstm(hidden=2, weights=None, pull=50.0, steps=300)).parameters)
+    equations = LstmEquations(2)
+    moved = w - equations.drawn_weights(np.random.default_rng(0))
+    packed = pack(REVIEWS, ROWS, weight=np.ones(len(ROWS)))
+    _, gradient = compiled(equations).gradient(w, packed)
+    moved[[-4, -1]] *= 0.05  # Log stability, and log exponent
+    np.testing.assert_allclose(gradient, -2 * 50.0 * moved, atol=0.02 * np.abs(gradient).max())
 
 
 @pytest.mark.slow
