@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import srs_eval as se
 from srs_eval.algorithms.baselines import Average, Recorded
 from srs_eval.data.options import Columns
 from srs_eval.data.table import ReviewTable
@@ -73,5 +74,5 @@ def test_no_algorithm_but_the_recorded_one_sees_recorded_predictions(frame):
     evaluated(frame, Spy(), RecordedRows())
     assert seen
     assert set(map(type, seen)) == {type(None)}
-    with pytest.raises(ConfigError):
-        Recorded(made="tomorrow")
+    with pytest.raises(ConfigError, match="made='tomorrow'"):
+        se.algorithm("recorded", made="tomorrow")
