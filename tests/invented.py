@@ -71,13 +71,6 @@ class LooksAhead(Algorithm):
         return np.where(reviews.rating[rows] > 1, 0.99, 0.01)
 
 
-class Breaks(Ends):
-    """Average, but the fits of a user break; a class that options can name."""
-
-    def __init__(self, user):
-        super().__init__(ValueError("a fit that breaks"), users=[user])
-
-
 def invented_log(
     *,
     seed=0,
@@ -121,22 +114,6 @@ def of_presets(logs):
         for number, (preset, log) in enumerate(logs.items())
     ]
     return pd.concat(frames).sort_values("day", kind="stable")
-
-
-def expect_one_log(log):
-    """Expect that the columns of a log say the same of it, in order of time."""
-    last = {}
-    for i, card in enumerate(log.card.tolist()):
-        gap = log.day[i] - last[card] if card in last else -1
-        assert (log.elapsed_days[i], log.elapsed[i]) == (gap, max(gap, 0))
-        last[card] = log.day[i]
-    first = log.elapsed_days < 0
-    # Times of the day differ by less than a day.
-    assert (np.abs(log.elapsed_seconds / 86400 - log.elapsed_days)[~first] < 1).all()
-    np.testing.assert_array_equal(log.elapsed_seconds[first], -1)
-    np.testing.assert_array_equal(log.recalled, log.rating > 1)
-    assert (np.diff(log.day) >= 0).all()
-    assert (np.diff(log.row) > 0).all()
 
 
 def log_of(card, day, **columns):

@@ -1,10 +1,7 @@
 """The checks are checked: every planted cheat is caught, also before a run begins."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-from commands import QUIET, SMALL, outcome_of, write
 from invented import Logs
 from offenders import (
     CAUGHT,
@@ -27,7 +24,7 @@ from srs_eval.evaluation.checks import (
     check_blind_to_the_future,
     check_goes_to_a_worker,
 )
-from srs_eval.evaluation.checks.lookahead import check_quickly, too_late
+from srs_eval.evaluation.checks.lookahead import check_quickly
 from srs_eval.evaluation.checks.toy_log import trial_task
 from srs_eval.evaluation.checks.trial import one_sided
 from srs_eval.metrics.panel import default_panel
@@ -37,43 +34,16 @@ from srs_eval.runs.evaluation import refuse_lookahead
 @pytest.mark.parametrize("check", CAUGHT, ids=lambda check: check.__name__)
 def test_a_planted_cheat_is_caught_and_told_what_it_did(check):
     for cheat in CAUGHT[check]:
-        with pytest.raises(CheckFailed, match=f"^{cheat.__name__}: ") as caught:
+        with pytest.raises(CheckFailed, match=f"^{cheat.__name__}: "):
             check(cheat())
-        # It moves a prediction, unless its program breaks.
-        assert (caught.value.__cause__ is None) == (cheat.__name__ not in BREAK), cheat
     with pytest.raises(CheckFailed, match=cheat.__name__):
         check_algorithm(cheat())
-
-
-BREAK = """
-    LooksTheNextReviewUp ReadsTheTruth HasATableOfParameters NeedsATrainingReview NeedsARowToPredict
-    NeedsThreeReviews HasATableOfCounts KeepsALambda
-"""
 
 
 @pytest.mark.parametrize("honest", HONEST)
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
     check_quickly(honest())
-
-
-@pytest.mark.parametrize("same_day", [True, False])
-def test_what_comes_too_late_is_in_the_invented_log_of_any_seed(same_day):
-    """Siblings of today, other reviews of today, and sessions."""
-    for seed in range(20):
-        task = trial_task(same_day=same_day, seed=seed)
-        log, (fold,) = task.reviews, task.folds
-        trial = SimpleNamespace(algorithm=Honest(), reviews=log, fold=fold)
-        siblings = others = sessions = 0
-        for row in fold.test:
-            late = too_late(trial, row)
-            today = late[log.day[late] == log.day[row]]
-            siblings += log.note[row] in log.note[today]
-            others += len(today) > 0
-            sessions += len(today) > 2
-        assert siblings >= 20
-        assert others >= 40
-        assert sessions >= 5
 
 
 def test_an_exception_is_reported_once_with_its_line_and_kept_as_the_cause():
@@ -142,10 +112,10 @@ PLAIN = """
 """
 
 
-@pytest.mark.parametrize("name", PLAIN.split())
-def test_what_reads_the_answers_plainly_is_caught_quickly(name):
-    with pytest.raises(CheckFailed, match=name):
-        check_quickly(CHEATS[name]())
+def test_what_reads_the_answers_plainly_is_caught_quickly():
+    for name in PLAIN.split():
+        with pytest.raises(CheckFailed, match=name):
+            check_quickly(CHEATS[name]())
 
 
 def test_noise_or_what_the_run_will_report_is_no_knowledge():
@@ -174,14 +144,3 @@ def test_a_class_of_a_program_is_refused_unless_it_is_asked_for():
     with pytest.raises(CheckFailed, match="check_lookahead"):
         se.evaluate(cheat, **given)
     assert se.evaluate(cheat, **given, check_lookahead=False).facts.metrics["auc"].mean_users == 1
-
-
-def test_a_run_of_a_class_that_reads_the_answer_is_refused_before_it_begins(here):
-    write(here.folder, {"own/algo/peeks.yaml": "_target_: offenders.ReadsItsOwnRating\n"})
-    words = ["--config-dir=own", "algo=peeks", *SMALL, *QUIET]
-    done = here(*words, "hydra.run.dir=refused")
-    assert (done.status, "check_lookahead=false" in done.err) == (1, True)
-    assert outcome_of(here.folder / "refused")["status"] == "failed"
-    assert not (here.folder / "refused" / "summary.json").exists()
-    done = here(*words, "hydra.run.dir=out", "check_lookahead=false")
-    assert (done.status, outcome_of(here.folder / "out")["status"]) == (0, "ok")

@@ -88,41 +88,29 @@ def test_a_module_predicts_and_learns_what_the_same_equations_do_in_the_engine(
     assert np.isnan(nothing.predict(reviews, first)).all()
 
 
-def histories(rng, n, users):
-    """Simulate days of an app: mean recall less predictions, and its variance if independent.
-
-    A whole day is easier or harder for everyone, and for a user; there are fewer reviews at
-    weekends.
-    """
-    for _ in range(n):
-        size = (365, users)
-        reviews = rng.poisson(np.where(np.arange(365) % 7 < 5, 10, 3)[:, None], size) + 1
+def test_alarms_without_a_difference_are_as_rare_as_promised():
+    """A whole day is easier or harder for everyone, and for a user; weekends have fewer reviews."""
+    rng, day, alarms = np.random.default_rng(11), np.arange(365), []
+    below = 0.03 * (np.sin(day / 15) - 1) - 0.1 * (day > 200)  # swings below 0, and falls at once
+    for _ in range(200):
+        size = (365, 15)
+        reviews = rng.poisson(np.where(day % 7 < 5, 10, 3)[:, None], size) + 1
         effect = rng.normal(0, 0.05, 365)[:, None] + rng.normal(0, 0.1, size)
         p = rng.uniform(0.85, 0.95, size)
         true = np.clip(p + np.clip(effect, -0.05, 0.05), 0, 1)
-        residual = (rng.binomial(reviews, true) - reviews * p).sum(axis=1)
         count = reviews.sum(axis=1)
-        yield residual / count, (reviews * p * (1 - p)).sum(axis=1) / count**2
-
-
-def test_alarms_without_a_difference_are_as_rare_as_promised():
-    alarms, below = [], 0.03 * (np.sin(np.arange(365) / 15) - 1) - 0.1 * (np.arange(365) > 200)
-    for x, independent in histories(np.random.default_rng(11), 200, users=15):
+        x = (rng.binomial(reviews, true) - reviews * p).sum(axis=1) / count
+        independent = (reviews * p * (1 - p)).sum(axis=1) / count**2
         log_e = either(log_evidence(x, independent), log_evidence(-x, independent))
         alarms.append(first_alarm(log_e, LEVEL) is not None)
-        # means that swing below 0, and fall at once
         assert first_alarm(log_evidence(x + below, independent), LEVEL) is None
     assert np.mean(alarms) <= LEVEL
 
 
-def days_of(frame):
-    return watch.days_of(se.source(frame, p=QUESTION.columns), QUESTION)
-
-
 def alarms(**options):
-    days, _ = days_of(log_of(np.random.default_rng(4), **options))
-    tests = watch.judged(days, QUESTION)
-    return {name for name, test in tests.items() if test.reached is not None}
+    frame = log_of(np.random.default_rng(4), **options)
+    days, _ = watch.days_of(se.source(frame, p=QUESTION.columns), QUESTION)
+    return {name for name, test in watch.judged(days, QUESTION).items() if test.reached is not None}
 
 
 def test_alarms_are_of_planted_differences_only():
@@ -186,8 +174,7 @@ def test_predictions_of_clanki_are_those_that_did_not_know_the_answer(tmp_path):
     source = ClankiCollection(log, predictions=cache)
     reviews = source.read("collection")
     assert reviews.recorded_names == ("fsrs7", "rwkv_curve")
-    nothing = np.nan
-    expected = [[nothing, 0.6], [0.2, nothing], [0.3, nothing], [nothing, nothing]]
+    expected = [[np.nan, 0.6], [0.2, np.nan], [0.3, np.nan], [np.nan, np.nan]]
     np.testing.assert_array_equal(reviews.recorded, expected)
     with opened(cache) as database:
         database.execute(f"update {TABLES['fsrs7']} set prediction = 1.5")

@@ -1,15 +1,15 @@
 """From predictions of each user, joined, named and copied, to the reported scores."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from invented import Ends
+from invented import Ends, Told
 from metric_functions import METRIC, predicted
 from offenders import Learns, SharesOneArrayAmongItsModels, WritesIntoWhatItGetsAndReturns
 from saved import result_from
@@ -32,11 +32,6 @@ from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 PANEL = Panel([METRIC[name] for name in ("log_loss", "brier", "auc", "rmse_bins")])
-# A model that was not fitted.
-KEPT = SimpleNamespace(
-    predict=lambda reviews, rows: np.full(len(rows), 0.9),
-    learned=Learned(fallback=True, note="the default was kept"),
-)
 
 
 @pytest.fixture
@@ -50,69 +45,51 @@ def scored(logs_of, tmp_path):
     return run
 
 
-def statuses(result):
-    """Count fits by status, which the summary counts too where it is not ok."""
-    counts = dict.fromkeys(("ok", "fallback", "failed", "skipped"), 0)
-    for fit in result.fits():
-        counts[fit.status] += 1
-    for name in ("fallback", "failed", "skipped"):
-        assert counts[name] == getattr(result.facts, name)
-    return {name: count for name, count in counts.items() if count}
-
-
 def test_each_user_is_scored_and_the_summary_follows_from_the_scores(scored):
     evaluations, result = scored(Fsrs6(fit="default"), 1, 2, 3, 4, 5)
-    values, weights = result.by_user.values, result.by_user.reviews
+    facts, values, predictions = result.facts, result.by_user.values, []
     assert (result.by_user.users, result.by_user.names) == ((1, 2, 3, 4, 5), PANEL.names)
     for row, evaluation in zip(values, evaluations, strict=True):
-        assert row.tolist() == list(PANEL.score(evaluation.predictions).values())
-    recalled = [evaluation.predictions.recalled for evaluation in evaluations]
-    assert weights.tolist() == [len(each) for each in recalled]
-    assert result.facts.reviews == sum(weights)
-    assert result.facts.forgotten == sum((~each).sum() for each in recalled) > 0
-    pooled = PANEL.score(concatenate([evaluation.predictions for evaluation in evaluations]))
-    for column, (name, metric) in enumerate(zip(PANEL.names, PANEL, strict=True)):
-        summary = result.facts.metrics[name]
-        assert summary.pooled == pytest.approx(pooled[name], abs=1e-6)
+        predictions.append(evaluation.predictions)
+        assert row.tolist() == list(PANEL.score(predictions[-1]).values())
+    assert result.by_user.reviews.tolist() == [*map(len, predictions)]
+    whole = concatenate(predictions)
+    assert (facts.reviews, facts.forgotten) == (len(whole), (~whole.recalled).sum())
+    pooled = PANEL.score(whole)
+    means = Panel([*PANEL], pooled=False)
+    unpooled = summarise_users(result.by_user, means, lambda: pytest.fail("not needed")).metrics
+    for column, metric in enumerate(PANEL):
+        summary = facts.metrics[metric.name]
+        assert summary.pooled == pytest.approx(pooled[metric.name], abs=1e-6)
         assert summary.pooled_lo < summary.pooled < summary.pooled_hi
         expected = clipped(mean_of_users(values[:, column]).interval(), metric.bounds)
         assert (summary.lo, summary.hi) == pytest.approx(expected)
         assert summary.lo < summary.mean_users < summary.hi
-        assert summary.n_users == 5
-    assert result.facts.interval_over == "users"
-
-    def together():
-        raise AssertionError("not needed")
-
-    found = summarise_users(result.by_user, Panel([*PANEL], pooled=False), together).metrics
-    for name, summary in result.facts.metrics.items():
-        if name in ("log_loss", "brier"):  # means over reviews follow from the users' scores
-            assert found[name].pooled == pytest.approx(summary.pooled, rel=1e-12)
-        else:
-            assert np.isnan(found[name].pooled)
+        # means over reviews follow from the users' scores
+        mean = pooled[metric.name] if metric.is_mean else np.nan
+        assert unpooled[metric.name].pooled == pytest.approx(mean, nan_ok=True)
+    assert facts.interval_over == "users"
 
 
 @pytest.mark.parametrize(
     ("fold", "end", "status"),
     [
-        (1, KEPT, "fallback"),
+        (1, Told(0.9, learned=Learned(fallback=True)), "fallback"),
         (3, FitError("it diverged"), "failed"),
         (0, FitSkipped("too few"), "skipped"),
     ],
 )
 def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored, fold, end, status):
     _, result = scored(Ends(end, users=[2], fold=fold), 1, 2, 3)
-    assert statuses(result) == {status: 1, "ok": 14}
+    assert Counter(fit.status for fit in result.fits()) == {status: 1, "ok": 14}
+    assert getattr(result.facts, status) == 1
+    is_missing = np.isnan(result.by_user.values).all(axis=1)
     assert result.by_user.users == (1, 2, 3)
-    assert not np.isnan(result.by_user.values[[0, 2]]).any()
-    if status == "fallback":
-        assert not np.isnan(result.by_user.values).any()
-        assert result.facts.users == 3
-        return
-    assert np.isnan(result.by_user.values[1]).all()
-    assert result.by_user.reviews[1] == 0
+    assert is_missing.tolist() == [False, status != "fallback", False]
+    assert (result.by_user.reviews == 0).tolist() == is_missing.tolist()
     _, without = scored(Average(), 1, 3)
-    for name in ("users", "reviews", "forgotten", "metrics"):
+    assert result.facts.users == 3 - is_missing.sum()
+    for name in ("reviews", "forgotten", "metrics") if is_missing.any() else ():
         assert repr(getattr(result.facts, name)) == repr(getattr(without.facts, name))
 
 
@@ -120,8 +97,7 @@ def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altoget
     scored, make_log
 ):
     evaluations, result = scored(Fsrs6(fit="default"), 1, make_log(user=2, cards=1))
-    assert result.by_user.users == (1,)
-    assert statuses(result) == {"ok": 5, "skipped": 1}
+    assert (result.by_user.users, result.facts.skipped) == ((1,), 1)
     assert result.facts.interval_over == "cards and days"
     expected = cluster_intervals(PANEL, evaluations[0].predictions)
     for name, summary in result.facts.metrics.items():
@@ -195,13 +171,7 @@ def test_a_metric_cannot_change_what_others_are_computed_from():
     with pytest.raises(ValueError, match="read-only"):
         score(p, [1, 0, 1], panel=Panel([sorts_tally]))
     scores = score(p, [1, 0, 1], panel=Panel([sorts_predictions, first]), resamples=0)
-    assert scores == {
-        "n": 3,
-        "n_dropped": 0,
-        "sorts_predictions": 0.2,
-        "first": 0.9,
-    }  # each has its own
-    assert p.tolist() == [0.9, 0.2, 0.6]
+    assert (scores["sorts_predictions"], scores["first"]) == (0.2, 0.9)  # each has its own
     p.sort()  # the caller's array is as writable as it was
 
 

@@ -14,33 +14,8 @@ from srs_eval.runs.config import composed
 
 ROOT = Path(__file__).parents[1]
 GROUPS = ("algo", "data", "panel", "protocol")
-MODULE = """
-from pathlib import Path
-
-from srs_eval.algorithms.baselines import Constant
-from srs_eval.metrics.metric import metric
-from srs_eval.metrics.predictions import Predictions
-
-class Mine(Constant):
-    '''Predicts what it is told.'''
-
-@metric("higher")
-def sharpness(predictions: Predictions) -> float:
-    return float(predictions.p.std())
-"""
-OPTIONS = {
-    "algo/avg": "_target_: srs_other.parts.Mine\n",
-    "algo/mine": "# Theirs.\n_target_: srs_other.parts.Mine\np: 0.8\n",
-    "algo/mine_fsrs": "# Ours with another fit.\ndefaults: [fsrs6, _self_]\nfit: default\n",
-    "data/mine": "_target_: srs_eval.data.synthetic.SyntheticUsers\nusers: 2\nsize_scale: 0.02\n",
-    "panel/mine": (
-        "defaults: [quick, _self_]\n"
-        "metrics: {sharpness: {_target_: srs_other.parts.sharpness, _partial_: true}}\n"
-    ),
-    "protocol/mine": "_target_: srs_eval.protocol.prequential.Prequential\n",
-}
-# A package as docs/plugins.md says, before pip has it.
-HALF_DAY = {
+# A package as docs/plugins.md says, with an option of each group, one of them named like ours.
+PACKAGE = {
     "pyproject.toml": """
 [build-system]
 requires = ["setuptools>=77"]
@@ -54,27 +29,39 @@ version = "0.1.0"
     + re.search(r"```toml\n(.*?)```", (ROOT / "docs/plugins.md").read_text("utf-8"), re.S)[1],
     "srs_half_day/__init__.py": """
 from srs_eval.algorithms.baselines import Constant
+from srs_eval.metrics.metric import metric
+from srs_eval.metrics.predictions import Predictions
 
 class HalfDay(Constant):
     pass
+
+@metric("higher")
+def sharpness(predictions: Predictions) -> float:
+    return float(predictions.p.std())
 """,
-    "srs_half_day/conf/algo/half_day.yaml": "_target_: srs_half_day.HalfDay\np: 0.8\n",
+    "srs_half_day/conf/algo/avg.yaml": "_target_: srs_half_day.HalfDay\n",
+    "srs_half_day/conf/algo/mine.yaml": "_target_: srs_half_day.HalfDay\np: 0.8\n",
+    "srs_half_day/conf/algo/mine_fsrs.yaml": "defaults: [fsrs6, _self_]\nfit: default\n",
+    "srs_half_day/conf/data/mine.yaml": "defaults: [synthetic]\nusers: 2\nsize_scale: 0.02\n",
+    "srs_half_day/conf/panel/mine.yaml": (
+        "defaults: [quick, _self_]\n"
+        "metrics: {sharpness: {_target_: srs_half_day.sharpness, _partial_: true}}\n"
+    ),
+    "srs_half_day/conf/protocol/mine.yaml": "_target_: srs_eval.protocol.prequential.Prequential\n",
 }
 
 
 @pytest.fixture
-def other(tmp_path, monkeypatch):
-    """A package as pip leaves it behind: its files, and what it says of itself."""
-    files = {f"srs_other/conf/{option}.yaml": text for option, text in OPTIONS.items()}
-    write(tmp_path / "site", {"srs_other/__init__.py": "", "srs_other/parts.py": MODULE, **files})
-    say_installed(tmp_path / "site", "srs-other", "1.0", "srs_other")
+def _other(tmp_path, monkeypatch):
+    """The package as pip leaves it behind: its files, and what it says of itself."""
+    write(tmp_path / "site", PACKAGE)
+    say_installed(tmp_path / "site", "srs-half-day", "0.1.0", "srs_half_day")
     monkeypatch.syspath_prepend(tmp_path / "site")
     yield
-    for name in {"srs_other", "srs_other.parts"} & set(sys.modules):
-        del sys.modules[name]
+    sys.modules.pop("srs_half_day", None)
 
 
-@pytest.mark.usefixtures("other")
+@pytest.mark.usefixtures("_other")
 def test_help_lists_them_and_one_of_our_name_is_ours(here):
     done = here("--help")
     assert (done.status, done.err) == (0, "")
@@ -87,36 +74,18 @@ def test_help_lists_them_and_one_of_our_name_is_ours(here):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("other")
+@pytest.mark.usefixtures("_other")
 def test_a_glob_takes_them_and_all_groups_of_a_run_may_be_theirs(here):
-    unlike = ",".join(f"{letter}*" for letter in "abcdefghijklnopqrstuvwxyz")
-    words = ["-m", f"algo=glob(*,exclude=[{unlike},moving_avg,mixture])", "hydra.sweep.dir=all"]
-    done = here(*words, *SMALL, *QUIET)
-    assert done.status == 0, done.err
+    words = ["-m", "algo=glob(mine*)", "hydra.sweep.dir=all", *SMALL, *QUIET]
+    assert here(*words).status == 0
     assert sorted(path.name for path in Path("all").glob("*_mine*")) == ["0_mine", "1_mine_fsrs"]
     words = [*(f"{group}=mine" for group in GROUPS), "algo.p=0.7", "compute=processes"]
     done = here(*words, *QUIET, "hydra.run.dir=out")
     assert done.status == 0, done.err
     summary = summary_of(Path("out"))
-    told = (summary["algo"], summary["users"], summary["protocol"][:11])
-    assert told == ("mine", 2, "prequential")
+    assert (summary["algo"], summary["users"]) == ("mine", 2)
+    assert summary["protocol"].startswith("prequential")
     assert "sharpness" in summary["metrics"]
-
-
-@pytest.mark.nightly
-def test_a_package_installed_by_pip_is_found_by_the_wheel_of_srs_eval(installed, tmp_path):
-    """-P: what is tested is what was installed, not what lies in the folder."""
-    python, folder = str(installed / "python"), tmp_path / "srs-half-day"
-    write(folder, HALF_DAY)
-    words = "--no-deps --no-build-isolation --no-index --quiet --disable-pip-version-check"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", *words.split()]
-    run([*pip, str(folder)], tmp_path)
-    where = "import srs_eval, srs_half_day as s; print(srs_eval.__file__, s.__file__, sep='\\n')"
-    for file in run([python, "-P", "-c", where], tmp_path).splitlines():
-        assert Path(file).is_relative_to(installed.parent)
-    words = ["-m", "algo=half_day,avg", *SMALL, *QUIET, "hydra.sweep.dir=both"]
-    assert "half_day" in run([python, "-W", "error", "-m", "srs_eval", *words], tmp_path)
-    assert summary_of(tmp_path / "both" / "0_half_day")["users"] == 2
 
 
 def run(words, folder):
@@ -129,30 +98,40 @@ def run(words, folder):
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Build the sources, and from those the wheel, as is done for a release."""
-    folder = tmp_path_factory.mktemp("dist")
+def installed(tmp_path_factory):
+    """Build the wheel from the sources, as for a release; install it and the other package.
+
+    The packages that both need are lent by this environment.
+    """
+    folder = tmp_path_factory.mktemp("fresh")
     words = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
     # without the build backend at hand, an environment with it is made: that needs a network
     run([*words, "--no-isolation"] if find_spec("hatchling") else words, folder)
-    (built,) = folder.glob("*.whl")
-    return built
-
-
-@pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """Make an environment with the wheel; the packages it needs are lent by this one."""
-    place = tmp_path_factory.mktemp("fresh") / "venv"
-    run([sys.executable, "-m", "venv", "--without-pip", str(place)], place.parent)
-    python = place / "bin" / "python"
+    (wheel,) = folder.glob("*.whl")
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], folder)
+    python = str(folder / "venv" / "bin" / "python")
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    own = Path(run([str(python), "-c", where], place.parent).strip())
-    words = ["--no-deps", "--no-index", "--quiet", "--disable-pip-version-check"]
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", *words, str(wheel)]
-    run(pip, place.parent)
+    own = Path(run([python, "-c", where], folder).strip())
+    write(folder / "srs-half-day", PACKAGE)
+    words = "--no-deps --no-build-isolation --no-index --quiet --disable-pip-version-check"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", *words.split()]
+    run([*pip, str(wheel)], folder)
     # only the folder, not its .pth files: an editable install there must not be found
     (own / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    return place / "bin"
+    run([*pip, str(folder / "srs-half-day")], folder)
+    return folder / "venv" / "bin"
+
+
+@pytest.mark.nightly
+def test_a_package_installed_by_pip_is_found_by_the_wheel_of_srs_eval(installed, tmp_path):
+    """-P: what is tested is what was installed, not what lies in the folder."""
+    python = str(installed / "python")
+    where = "import srs_eval, srs_half_day as s; print(srs_eval.__file__, s.__file__, sep='\\n')"
+    for file in run([python, "-P", "-c", where], tmp_path).splitlines():
+        assert Path(file).is_relative_to(installed.parent)
+    words = ["-m", "algo=mine,avg", *SMALL, *QUIET, "hydra.sweep.dir=both"]
+    assert "mine" in run([python, "-W", "error", "-m", "srs_eval", *words], tmp_path)
+    assert summary_of(tmp_path / "both" / "0_mine")["users"] == 2
 
 
 @pytest.mark.nightly

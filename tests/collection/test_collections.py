@@ -5,15 +5,11 @@ import json
 import numpy as np
 import pytest
 from anki_files import DAY, START, Written, change, collection, preset_message, write
-from cases import values_in
 from commands import QUIET
+from metric_functions import predicted
 
 import srs_eval as se
-from srs_eval.algorithms.fsrs.current import (
-    DEFAULTS,
-    CurrentParameters,
-    as_fsrs6,
-)
+from srs_eval.algorithms.fsrs.current import DEFAULTS, CurrentParameters, as_fsrs6
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.sessions.session_filter import Mixture
 from srs_eval.collection.truth import shares
@@ -22,7 +18,6 @@ from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.groups import Preset, preset_of, read_fsrs_settings
 from srs_eval.data.anki.rules import ELSEWHERE, scheduled_now
 from srs_eval.errors import ReviewLogError
-from srs_eval.metrics.predictions import Predictions
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.summary import TRAITS
@@ -58,11 +53,9 @@ def test_settings_of_presets_are_read_as_they_are_stored(path, tmp_path):
     presets = {"7": {"fsrsParams5": [*DEFAULTS[:19]], "desiredRetention": 0.93}, "x": 3}
     change(old, "alter table col add column dconf", f"update col set dconf='{json.dumps(presets)}'")
     settings = read_fsrs_settings(old)
-    assert not settings.enabled
-    assert settings.presets == {7: Preset(DEFAULTS[:19], 0.93)}
-    change(old, "update col set dconf='{'")
+    assert (settings.enabled, settings.presets) == (False, {7: Preset(DEFAULTS[:19], 0.93)})
     with pytest.raises(ReviewLogError, match="dconf"):
-        read_fsrs_settings(old)
+        read_fsrs_settings(change(old, "update col set dconf='{'"))
 
 
 @pytest.mark.slow
@@ -115,18 +108,23 @@ def test_stored_parameters_may_have_been_fitted_to_the_rows_that_score_them(path
     assert run.rank > 0  # it cannot lead
 
 
-def test_reviews_of_other_cards_are_left_out_and_counted(path, transcript):
+@pytest.mark.parametrize(
+    ("options", "presets"),
+    [
+        ({"decks": "spanish"}, [10, 20]),  # a deck includes its subdecks
+        ({"decks": "Spanish::V*"}, [10]),
+        ({"decks": ["*nouns", "[jp] core"]}, [20, 30]),
+        ({"presets": "?a?y"}, [20]),
+        ({"presets": "*", "decks": "[JP]*"}, [30]),
+    ],
+)
+def test_reviews_of_other_cards_are_left_out_and_counted(path, options, presets):
     whole = AnkiCollection(path).read("three")
-
-    def told_by(*words):
-        log = AnkiCollection(path, **values_in(words)).read("three")
-        presets = sorted({*log.preset.tolist()})
-        assert len(log) == np.isin(whole.preset, presets).sum()
-        assert len(whole) - len(log) == log.left_out.get(ELSEWHERE, 0)
-        assert log.row.tolist() == list(range(len(log)))
-        return f"presets {presets}\n"
-
-    transcript("chosen_cards", told_by)
+    log = AnkiCollection(path, **options).read("three")
+    assert np.unique(log.preset).tolist() == presets
+    assert len(log) == np.isin(whole.preset, presets).sum()
+    assert len(whole) - len(log) == log.left_out[ELSEWHERE]
+    assert log.row.tolist() == list(range(len(log)))
 
 
 def test_an_error_names_the_decks_that_exist(path):
@@ -156,10 +154,9 @@ def test_parameters_are_those_of_the_fit_to_all_reviews(path, capsys):
         assert status(*COMMANDS["fit"], [str(path), "to=anki", wrong]) == 1
 
 
-def predictions(recalled, card, p=0.9):
-    n = len(recalled)
-    codes, rows = np.zeros(n, np.int64), np.arange(n)
-    return Predictions(("a",), codes, codes, rows, card, np.full(n, p), recalled, day=rows // 20)
+def predictions(recalled, card):
+    n = np.arange(len(recalled))
+    return predicted(np.full(len(n), 0.9), recalled, card=card, day=n // 20)
 
 
 def share_of(recalled, card):
@@ -168,14 +165,11 @@ def share_of(recalled, card):
 
 
 def test_intervals_cover_where_cards_differ():
-    rng, covered, times = np.random.default_rng(0), 0, 300
-    card = np.repeat(np.arange(60), 5)
-    for _ in range(times):
-        # Cards are easy or hard: reviews of a card are alike, and on average 0.8 are recalled.
-        chance = rng.beta(2, 0.5, 60)
-        lo, hi = share_of(rng.random(300) < chance[card], card)
-        covered += lo <= 0.8 <= hi
-    assert covered / times >= 0.975
+    rng, card = np.random.default_rng(0), np.repeat(np.arange(60), 5)
+    # Cards are easy or hard: reviews of a card are alike, and on average 0.8 are recalled.
+    drawn = (rng.random(300) < rng.beta(2, 0.5, 60)[card] for _ in range(300))
+    covered = [lo <= 0.8 <= hi for lo, hi in (share_of(recalled, card) for recalled in drawn)]
+    assert np.mean(covered) >= 0.975
 
 
 def test_intervals_of_groups_hold_together_and_where_all_was_recalled():
@@ -184,12 +178,10 @@ def test_intervals_of_groups_hold_together_and_where_all_was_recalled():
     assert (lo, hi) == (pytest.approx(0.005 ** (1 / 5)), 1.0)
     # One review of which 98.1 % were said and none recalled is no error beyond chance.
     assert share_of(np.zeros(1, np.bool_), np.zeros(1, np.int64))[1] > 0.99
-    rng = np.random.default_rng(1)
-    recalled, card = rng.random(400) < 0.9, np.arange(400) // 4
-    found = predictions(recalled, card)
-    alone = shares(found, [("first", card < 50)])[0]
+    card = np.arange(400) // 4
+    found = predictions(np.random.default_rng(1).random(400) < 0.9, card)
+    (alone,) = shares(found, [("first", card < 50)])
     several = [("first", card < 50), ("second", card >= 50), ("none", card < 0)]
     first, second = shares(found, several)
-    assert (first.observed, first.reviews) == (alone.observed, 200)
+    assert (first.observed, first.reviews, second.name) == (alone.observed, 200, "second")
     assert first.lo < alone.lo < alone.hi < first.hi
-    assert second.name == "second"

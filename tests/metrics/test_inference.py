@@ -29,16 +29,13 @@ from srs_eval.metrics.significance import (
 )
 
 SQUARES = np.arange(1, 11) ** 2 / 10
-RISING = np.arange(1.0, 11.0)
 # Values, weights, interval at 99 %, p-value; computed by another program.
 ORACLES = {
-    "no skewness": ([1, 2, 3, 4, 5], None, (-0.2555867048, 6.255586705), 0.01323559956),
     "three users": ([1, 2, 4], None, (-6.419555637, 27.07572532), 0.1180828963),
-    "squares": (SQUARES, None, (0.3380217505, 8.483012871), 0.006094167322),
-    "weighted": (SQUARES, RISING, (1.211514903, 19.72024552), 0.00287714789),
-    "two effective": ([1, 2, 3], [4, 1, 1], (-53.01237636, 56.01237636), 0.536714892),
     "no weight": ([1, 2, 4, 99], [1, 1, 1, 0], (-6.419555637, 27.07572532), 0.1180828963),
     "no value": ([1, 2, 4, math.nan], None, (-6.419555637, 27.07572532), 0.1180828963),
+    "weighted": (SQUARES, range(1, 11), (1.211514903, 19.72024552), 0.00287714789),
+    "two effective": ([1, 2, 3], [4, 1, 1], (-53.01237636, 56.01237636), 0.536714892),
     "all zero": ([0, 0, 0], None, (0, 0), 1),
     "all the same": ([0.01] * 6, None, (0.01, 0.01), 0),
     "opposite": ([-1, 1], None, (-63.65674116, 63.65674116), 1),
@@ -62,14 +59,10 @@ def test_intervals_and_p_values_are_those_computed_elsewhere(case):
 @pytest.mark.parametrize("skewness", [9e-7, -9e-7, 1.1e-6, -1.1e-6, 0.1])
 def test_the_wider_of_students_and_halls_interval_is_taken_on_each_side(skewness):
     """Also where the skewness is so small that Hall's formula has no digits."""
-    t = float(stdtrit(9, 0.995))
-    with localcontext() as context:
-        context.prec = 40
-        a, far = Decimal(skewness), []
-        for at in (Decimal(t), -Decimal(t)):
-            inner = 1 + a * (at - a / 6)
-            far.append(float(3 / a * (inner ** (Decimal(1) / 3) - 1)))
-    expected = min(-t, -far[0]), max(t, -far[1])
+    with localcontext(prec=40):
+        a, t = Decimal(skewness), Decimal(float(stdtrit(9, 0.995)))
+        hall = [3 / a * ((1 + a * (at - a / 6)) ** (Decimal(1) / 3) - 1) for at in (t, -t)]
+        expected = float(min(-t, -hall[0])), float(max(t, -hall[1]))
     assert Estimate(0.0, 1.0, skewness, 9).interval() == pytest.approx(expected, rel=1e-9)
 
 
@@ -131,11 +124,9 @@ def test_variances_by_card_and_by_day_are_added():
     assert both.df == pytest.approx(freedom)
     third = sum(part.se**3 * part.skewness for part in parts)
     assert both.skewness == pytest.approx(third / both.se**3)
-    renamed = clustered_mean(values[::-1], 7 - 5 * card[::-1], day[::-1])
-    assert renamed.interval() == pytest.approx(both.interval())
     alone, users = clustered_mean(values, np.arange(300)), mean_of_users(values)
     assert (*alone.interval(), alone.p_value) == pytest.approx((*users.interval(), users.p_value))
-    twice = clustered_mean(np.tile(values, 2), np.tile(card, 2))
+    twice = clustered_mean(np.tile(values, 2), 7 - 5 * np.tile(card, 2))
     assert twice.interval() == pytest.approx(parts[0].interval())
     one_day = clustered_mean(np.array([0.1, 0.3]), np.array([0, 1]), np.zeros(2))
     assert one_day.mean == pytest.approx(0.2)

@@ -14,7 +14,7 @@ import pytest
 import torch
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
-from metric_functions import predicted
+from metric_functions import one_user, predicted
 
 from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.bootstrap import PooledSums, cluster_intervals
@@ -35,6 +35,7 @@ CONTAINERS = {
     "pandas with NA": (lambda p: pd.Series(p, dtype="Float64"), lambda y: pd.array(y, "Int64")),
     "polars": (polars.Series, lambda y: polars.Series(y, dtype=polars.Boolean, strict=False)),
     "objects": (lambda p: np.array(p, object), lambda y: np.array(y, float)),
+    "tensors": (lambda p: torch.tensor(np.array(p, float)), torch.tensor),
 }
 
 
@@ -53,12 +54,6 @@ def test_every_container_gives_the_same_numbers_and_may_miss_some(container):
     assert score(P, RECALLED, user=["a", None, "b", "b"], nan_policy="omit")["n_dropped"] == 1
 
 
-def test_tensors_are_scored_and_one_with_a_gradient_is_refused():
-    assert score(torch.tensor([1, 0]), torch.tensor([1, 0]))["brier"] == 0
-    with pytest.raises(ScoreError, match=r"p cannot be read as numbers.*grad"):
-        score(torch.tensor([0.9], requires_grad=True), [1])
-
-
 def masked(values):
     return np.ma.array(values, mask=[False, True, False, False])
 
@@ -70,23 +65,19 @@ REFUSED = (
     ({name: [] for name in ("p", "recalled", *FACTS)}, "no reviews"),
     ({"p": [math.nan, 1.5, -0.5, 1]}, r"p is NaN at position 0\n.* at position 1 and 1 more: 1.5"),
     ({"p": masked(P)}, "p is NaN at position 1"),
+    ({"p": torch.tensor(P, requires_grad=True)}, "p cannot be read as numbers.*grad"),
     ({"recalled": [1, 0, 7, 1]}, "recalled is neither 0 nor 1 at position 2: 7"),
     ({"recalled": [1, 1]}, r"recalled has shape \(2,\)"),
-    ({"day": [0, 0, 0]}, r"day has shape \(3,\)"),
     ({"p": 0.5, "recalled": 1}, "one dimension"),
-    ({"recalled": ["a", "b", "c", "d"]}, "recalled cannot be read"),
     ({"p": DAYS}, "p cannot be read as numbers: it is timedelta64"),
-    ({"lapses": np.array(P, complex)}, "lapses cannot be read as numbers: it is complex128"),
     ({"elapsed_days": [1, math.inf, 1, 1]}, "elapsed_days must be less than 1e.09"),
     ({"elapsed_days": [1, -1, 1, 1]}, "elapsed_days must be at least 0 everywhere, found -1"),
     ({"nth_review": [1, 0, 1, 1]}, "nth_review must be at least 1"),
     ({"lapses": [1, 1_000_000_000, 1, 1]}, "lapses must be less than 1e.09"),
     ({"level": 2, "resamples": -1}, "resamples is -1.* level is 2"),
     ({"user": ["a", None, "b", "b"]}, "user has missing values"),
-    ({"card": [1.0, math.nan, 2.0, 2.0]}, "card has missing values"),
     ({"day": masked([1, 2, 3, 3])}, "day has missing values"),
-    ({"user": pd.Series(["a", None, "b", "b"], dtype="category")}, "user has missing values"),
-    ({"day": pd.to_datetime(["2020-01-01", None, "2020-01-02", "2020-01-02"])}, "day has missing"),
+    ({"card": pd.Series(["a", None, "b", "b"], dtype="category")}, "card has missing values"),
 )
 
 
@@ -96,7 +87,7 @@ def test_what_cannot_be_scored_is_refused_with_its_column_position_and_value(opt
         score(**{"p": P, "recalled": RECALLED, **FACTS, **options})
 
 
-def test_predictions_that_are_pooled_or_have_curves_of_other_reviews_are_checked(one_user):
+def test_predictions_that_are_pooled_or_have_curves_of_other_reviews_are_checked():
     outside = replace(predicted([0.5], [True]), p=np.array([1.5]))
     with pytest.raises(ScoreError, match="p is outside"):
         PooledSums(default_panel(), [outside])
@@ -152,25 +143,22 @@ def test_cards_and_days_are_resampled_where_there_is_one_user(of_users):
         assert (nothing.intervals, nothing.interval_over) == ({}, "")
 
 
-def test_scores_are_a_dictionary_that_prints_the_metrics_of_a_run_and_a_frame(of_users):
+def test_scores_are_a_dictionary_a_frame_and_a_table_of_what_a_run_prints(of_users):
     p, recalled, user = of_users
     result = score(p, recalled, user=[f"user {number}" for number in user], resamples=20)
     assert tuple(result) == ("n", "n_dropped", *default_panel().names)
     np.testing.assert_equal(json.loads(json.dumps(result)), dict(result))
     again = pickle.loads(pickle.dumps(result))
     assert (type(again), repr(again)) == (PanelResult, str(result))
-    heading, *rows, undefined, _ = str(result).splitlines()
-    assert heading == "400 reviews; 99 % intervals from resampling users"
-    shown = ["log_loss", "normalized_entropy", "brier_skill", "smece", "auc"]
-    assert [row.split()[0] for row in rows] == [*shown, "threshold_bias_at_0_9"]
-    lo, hi = result.intervals["auc"]
-    assert rows[4].split()[1:5] == [f"{result['auc']:.4f}", f"{lo:.4f}", "…", f"{hi:.4f}"]
-    assert f"{result['smece_floor']:.4f} by chance" in rows[3]
-    assert undefined.endswith(": rmse_bins")
+    auc, (lo, hi) = result["auc"], result.intervals["auc"]
     frame = result.to_frame()
-    assert list(frame.columns) == ["score", "lo", "hi", "better"]
     assert list(frame.index) == list(result)
-    assert tuple(frame.loc["auc"]) == (result["auc"], lo, hi, "higher")
+    assert tuple(frame.loc["auc", ["score", "lo", "hi", "better"]]) == (auc, lo, hi, "higher")
+    rows = {row.split()[0]: row for row in str(result).splitlines()}
+    assert rows["auc"].split()[1:5] == [f"{auc:.4f}", f"{lo:.4f}", "…", f"{hi:.4f}"]
+    assert f"{result['smece_floor']:.4f} by chance" in rows["smece"]
+    assert "threshold_bias_at_0_9" in rows
+    assert not {"rmse_bins", "ece", "threshold_bias_at_0_7"} & {*rows}  # undefined, or not shown
 
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -182,7 +170,7 @@ def build(option, *overrides):
     return instantiate(config.panel, _convert_="all")
 
 
-def test_options_are_the_panels_of_the_library_and_can_be_changed(one_user):
+def test_options_are_the_panels_of_the_library_and_can_be_changed():
     predictions = one_user()
     for option, panel in (("default", default_panel()), ("full", full_panel())):
         assert build(option).names == panel.names
@@ -213,7 +201,7 @@ def sharpness(tally: Tally) -> float:
     return math.sqrt((tally.p - mean) ** 2 @ tally.count / tally.n)
 
 
-def test_metrics_are_functions_of_a_tally_or_of_predictions_with_what_is_declared(one_user):
+def test_metrics_are_functions_of_a_tally_or_of_predictions_with_what_is_declared():
     predictions = one_user()
     panel = Panel({"width": sharpness, "infinite": infinite}, [0.9])
     assert len(panel.names) == 11

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, NEARBY, threshold_row
 probabilities = st.one_of(
     st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0, 0.5, 0.9]), st.floats(0, 1e-300)
 )
-reviews = st.lists(st.tuples(probabilities, st.booleans()), max_size=60)
+reviews = st.lists(st.tuples(probabilities, st.booleans()), min_size=1, max_size=60)
 
 
 @settings(max_examples=40, deadline=None)
@@ -22,27 +23,20 @@ reviews = st.lists(st.tuples(probabilities, st.booleans()), max_size=60)
 def test_predictions_are_counted_in_order_and_joining_neighbours_keeps_their_mean(
     pairs, dtype, size
 ):
-    p = np.array([p for p, _ in pairs], dtype)
-    recalled = np.array([outcome for _, outcome in pairs], bool)
-    distinct, code = np.unique(p.astype(float), return_inverse=True)
+    p, recalled = (np.array(each) for each in zip(*pairs, strict=True))
+    p = p.astype(dtype)
     whole = tally(p, recalled)
-    assert whole.p.tolist() == distinct.tolist()
-    assert not np.signbit(whole.p).any()
-    assert whole.recalled.tolist() == np.bincount(code, recalled, len(distinct)).tolist()
-    assert whole.forgotten.tolist() == np.bincount(code, ~recalled, len(distinct)).tolist()
-    assert (whole.n, whole.precision) == (len(p), dtype)
+    assert (whole.n, whole.precision, np.signbit(whole.p).any()) == (len(p), dtype, False)
     few = whole.at_most(size)
-    if len(whole) <= size:
-        assert few is whole
-        return
-    cell = np.minimum((whole.p * size).astype(int), size - 1)
-    used = np.bincount(cell, minlength=size) > 0
-    for name in ("forgotten", "recalled"):
-        expected = np.bincount(cell, getattr(whole, name), size)[used]
-        assert getattr(few, name).tolist() == expected.tolist()
-    means = np.bincount(cell, whole.p * whole.count, size)[used] / few.count
-    assert few.p == pytest.approx(means, abs=1e-14)
-    assert (np.diff(few.p) >= 0).all()
+    assert (few is whole) == (len(whole) <= size)
+    frame = pd.DataFrame({"p": p + 0.0, "recalled": recalled, "forgotten": ~recalled}, dtype=float)
+    cells = np.minimum((frame.p * size).astype(int), size - 1)
+    for counted, by in ((whole, frame.p), (few, frame.p if few is whole else cells)):
+        group = frame.groupby(by)
+        for name in ("recalled", "forgotten"):
+            assert getattr(counted, name).tolist() == group[name].sum().tolist()
+        assert counted.p == pytest.approx(group.p.mean().to_numpy(), abs=1e-14)
+        assert (np.diff(counted.p) >= 0).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -64,28 +58,19 @@ def test_thresholds_and_what_is_near_them_are_rounded_as_predictions_are(dtype, 
 
 
 def test_means_of_cells_stay_in_order_and_in_their_cells_however_sums_are_rounded():
-    made = from_sums([[0.0, 1, 0, 2], [1, 0, 0, 1], [0.3 + 1e-13, 0.3, 0, 3 + 1e-12]])
-    assert made.p.tolist() == pytest.approx([0.3, 0.3, 1])
-    assert (made.p[0], made.p[2]) == (made.p[1], 1)
-    for threshold in DEFAULT_THRESHOLDS:
-        below = 3 * threshold * (1 - 1e-15)
-        one = from_sums([[1], [2], [below]], within=(threshold, 1))
-        assert one.first_at_least(threshold) == 0
+    cells = from_sums([[0.0, 1, 0, 2], [1, 0, 0, 1], [0.3 + 1e-13, 0.3, 0, 3 + 1e-12]])
+    assert cells.p.tolist() == pytest.approx([0.3, 0.3, 1])
+    assert (cells.p[0], cells.p[2]) == (cells.p[1], 1)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_thousand_users_on_the_threshold_stay_on_it(dtype):
     """Adding up rounds a thousand times, which must not push the mean over the edge."""
-
-    def together(*parts):
+    user, half = tally(np.full(37, 0.9, dtype), np.arange(37) > 3), tally(np.float16([0.5]), [1])
+    for parts, precision in (([user] * 1000, dtype), ([half], "float16"), ([half, user], dtype)):
         counts = FineCounts(DEFAULT_THRESHOLDS)
-        for p, recalled in parts:
-            counts.add(*fine_counts(tally(p, recalled), DEFAULT_THRESHOLDS))
-        return counts.tally()
-
-    user = np.full(37, 0.9, dtype), np.arange(37) > 3
-    whole = together(*[user] * 1000)
-    assert (whole.first_at_least(0.9), whole.precision) == (0, dtype)
-    half = np.array([0.5], np.float16), np.array([True])
-    assert together(half).precision == np.float16
-    assert together(half, user, half).precision == dtype  # the finest counts
+        for part in parts:
+            counts.add(*fine_counts(part, DEFAULT_THRESHOLDS))
+        whole = counts.tally()
+        assert whole.precision == precision  # the finest counts
+        assert whole.first_at_least(0.9) == len(whole) - (user in parts)

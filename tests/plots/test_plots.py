@@ -6,13 +6,13 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from metric_functions import predicted, rmse_bins
+from metric_functions import one_user, predicted, rmse_bins
 
 from srs_eval import plots
 from srs_eval.algorithms.algorithm import Contribution
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024
 from srs_eval.metrics.means import summarise
-from srs_eval.metrics.predictions import Curves, select
+from srs_eval.metrics.predictions import select
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.tally import tally
 from srs_eval.plots.bins_plot import bin_gaps
@@ -23,25 +23,6 @@ from srs_eval.plots.roc_plot import plot_roc
 from srs_eval.plots.users_plot import plot_user_scores
 
 
-def simulated(n):
-    """Calibrated predictions of power-law forgetting, with facts and curves."""
-    rng = np.random.default_rng(n)
-    stability = np.exp(rng.normal(2.5, 1.5, n))
-    elapsed = np.maximum(1, np.round(stability * np.exp(rng.normal(0, 0.5, n))))
-    p = (1 + 19 / 81 * elapsed / stability) ** -0.5
-    row = np.sort(rng.choice(n, min(40, n), replace=False))
-    times = np.tile(np.geomspace(1, 300, 16), (len(row), 1))
-    falling = (1 + 19 / 81 * times / stability[row, None]) ** -0.5
-    return predicted(
-        p.astype(np.float32),
-        rng.uniform(size=n) < p,
-        elapsed_days=elapsed - (rng.uniform(size=n) < 0.02) * elapsed,
-        nth_review=rng.integers(1, 20, n),
-        lapses=rng.poisson(0.6, n),
-        curves=Curves(row * 0, row * 0, row, times, np.full(times.shape, 1 / 16), falling),
-    )
-
-
 def odd():
     """Go through predictions of which a figure can show little."""
     rng = np.random.default_rng(7)
@@ -50,10 +31,9 @@ def odd():
     yield predicted(np.zeros(0), [])
     yield predicted([0.9], [True])
     yield predicted(np.full(1000, 0.88), recalled)
-    yield predicted(rng.choice([0.86, 0.88, 0.885, 0.89, 0.9], 1000), recalled)
+    yield predicted(np.round(p, 1), recalled)
     yield predicted(p, np.ones(1000))
     yield predicted(1.0 - recalled, recalled)  # certain and wrong
-    yield predicted(np.round(p, 1) * (p > 0.5), recalled)
     yield predicted(1 - 1e-9 * p, recalled)
 
 
@@ -61,10 +41,6 @@ def on_axes(plot, *arguments, **options):
     """Draw on axes of one's own; return them, and what the function returned."""
     axes = Figure().add_subplot()
     return axes, plot(axes, *arguments, **options)
-
-
-def columns_of(some):
-    return some.p, some.recalled, some.elapsed_days, some.nth_review, some.lapses
 
 
 def forgetting(predictions):
@@ -78,10 +54,10 @@ FIGURES = (*PAIRS, plots.bins_figure, forgetting)
 
 @pytest.mark.slow
 def test_figures_of_odd_inputs_are_drawn_within_their_edges_and_nothing_warns():
-    some = simulated(300)
+    some = one_user(300)
     name = "a_1 on $x$ " + 80 * "long" + "=1"  # taken literally, and cut to fit
     every = [plots.calibration_figure(some, title=name)]
-    every += [make(each) for each in (simulated(3000), *odd()) for make in FIGURES[:3]]
+    every += [make(each) for each in (one_user(3000), *odd()) for make in FIGURES[:3]]
     for p in (some.curves.p, some.curves.p[:, ::-1], np.nan * some.curves.p):
         every.append(forgetting(replace(some, curves=replace(some.curves, p=p))))
     scores = np.exp(np.random.default_rng(0).normal(-1, 0.3, 1000))
@@ -98,12 +74,11 @@ def test_figures_of_odd_inputs_are_drawn_within_their_edges_and_nothing_warns():
 @pytest.mark.parametrize("make", FIGURES)
 def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(make, tmp_path):
     """A tally is as good as predictions."""
-    some = simulated(300)
+    some, before = one_user(300), dict(matplotlib.rcParams)
     again = tally(some.p, some.recalled) if make in PAIRS else some
-    before = dict(matplotlib.rcParams)
     one, other = (
-        [file.read_bytes() for file in plots.save_figure(make(of), tmp_path / str(n), "a")]
-        for n, of in enumerate((some, again))
+        [file.read_bytes() for file in plots.save_figure(make(of), tmp_path / name, "a")]
+        for name, of in (("one", some), ("other", again))
     )
     assert one == other
     assert (dict(matplotlib.rcParams), matplotlib._pylab_helpers.Gcf.figs) == (before, {})
@@ -115,7 +90,8 @@ def key(axes):
 
 @pytest.fixture(scope="module")
 def some():
-    return simulated(3000)
+    user = one_user(3000)  # some reviews on the day of the one before
+    return replace(user, elapsed_days=user.elapsed_days * (np.arange(3000) % 50 > 0))
 
 
 def test_the_error_its_interval_and_floor_and_operating_points(some):
@@ -133,8 +109,7 @@ def test_the_error_its_interval_and_floor_and_operating_points(some):
     p, recalled = some.p, some.recalled
     axes, curve = on_axes(plot_roc, p, recalled, thresholds=(0.7, 0.9))
     (line,) = [line for line in axes.lines if line.get_gid() == "operating points"]
-    at = (np.float32(0.7), np.float32(0.9))
-    expected = [((p[~recalled] >= t).mean(), (p[recalled] >= t).mean()) for t in at]
+    expected = [((p[~recalled] >= t).mean(), (p[recalled] >= t).mean()) for t in (0.7, 0.9)]
     np.testing.assert_allclose(line.get_xydata(), expected)
     assert key(axes) == f"AUC {curve.auc:.3f}\nn = 3,000 reviews"
 
@@ -144,17 +119,18 @@ def test_rmse_bins_is_the_metric_lapses_included_and_a_bin_has_the_reviews_of_it
     some, scales
 ):
     gaps = bin_gaps(some, scales=scales)
-    assert gaps.rmse == pytest.approx(rmse_bins(*columns_of(some), scales=scales))
+    facts = some.elapsed_days, some.nth_review, some.lapses
+    assert gaps.rmse == pytest.approx(rmse_bins(some.p, some.recalled, *facts, scales=scales))
     parts = sum(scales.sums(select(some, np.arange(3000) % 3 == k), every=True) for k in range(3))
     parts = bin_gaps(parts, scales=scales)
     np.testing.assert_allclose(parts.gap, gaps.gap, equal_nan=True)
     assert (parts.beyond_chance == gaps.beyond_chance).all()
     gaps = bin_gaps(some)
-    assert (gaps.intervals[2], gaps.reviews[3]) == ("4-13", "7-12")
+    column, row = gaps.intervals.index("4-13"), gaps.reviews.index("7-12")
     inside = (some.elapsed_days >= 4) & (some.elapsed_days <= 13)
     inside &= (some.nth_review >= 7) & (some.nth_review <= 12)
-    assert (gaps.n.sum(), gaps.n[3, 2]) == (len(some), inside.sum())
-    assert gaps.gap[3, 2] == pytest.approx((some.p - some.recalled)[inside].mean())
+    assert (gaps.n.sum(), gaps.n[row, column]) == (len(some), inside.sum())
+    assert gaps.gap[row, column] == pytest.approx((some.p - some.recalled)[inside].mean())
 
 
 @pytest.mark.parametrize(
