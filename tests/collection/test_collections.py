@@ -146,7 +146,7 @@ def test_cards_are_due_when_their_last_answer_says(tmp_path):
     assert scheduled_now(found.revlog)[5] == 9
 
 
-def test_parameters_are_those_of_the_fit_to_all_reviews(path, capsys):
+def test_the_command_fits_all_reviews_and_hands_the_parameters_over(path, capsys):
     fitted = se.fit("fsrs6", path, progress=False)
     assert status(*COMMANDS["fit"], [str(path), "to=anki"]) == 0
     assert capsys.readouterr().out.strip() == str(fitted.export("anki"))

@@ -1,11 +1,10 @@
 """What holds of measures of calibration beyond what other libraries say of them."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from metric_functions import METRIC, of_outcomes, one_user, scored, smece_exact
+from metric_functions import of_outcomes, smece_exact
 
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.smooth_ece import NODES, absolute_integral, cosine_series, onto_grid
@@ -27,19 +26,6 @@ def test_the_smooth_calibration_error_is_its_own_bandwidth():
     assert absolute_integral(series, value) == pytest.approx(value, abs=1e-9)
     p, recalled = [0.0, 0.0, 1.0, 5e-324], [0, 0, 0, 1]  # the smallest bandwidth there is
     assert smece_exact(p, recalled) == pytest.approx(smece_exact([0, 0, 1, 0], recalled))
-
-
-def test_the_floor_is_the_error_of_outcomes_drawn_from_the_predictions():
-    predictions = one_user(n=2000)
-    rng = np.random.default_rng(0)
-    error, floor = METRIC["rmse_bins"], METRIC["rmse_bins_floor"]
-    drawn = [
-        scored(error, replace(predictions, recalled=rng.random(2000) < predictions.p)) ** 2
-        for _ in range(100)
-    ]
-    assert scored(floor, predictions) == pytest.approx(math.sqrt(np.mean(drawn)), rel=0.05)
-    for fact in ("elapsed_days", "nth_review", "lapses"):
-        assert math.isnan(scored(error, replace(predictions, **{fact: None})))
 
 
 def smece_floor(p):

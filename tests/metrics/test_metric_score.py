@@ -18,7 +18,7 @@ from metric_functions import one_user, predicted
 
 from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.bootstrap import PooledSums, cluster_intervals
-from srs_eval.metrics.means import mean_of_users, summarise, user_weights
+from srs_eval.metrics.means import user_weights
 from srs_eval.metrics.metric import metric
 from srs_eval.metrics.panel import Panel, default_panel, full_panel
 from srs_eval.metrics.predictions import select
@@ -189,11 +189,6 @@ def test_options_are_the_panels_of_the_library_and_can_be_changed():
     assert np.isfinite([*full_panel().score(predictions).values()]).all()
 
 
-def infinite(predictions):
-    """A metric as a plug-in would write it, without any of ours."""
-    return math.inf
-
-
 @metric("higher", bounds=(0, 0.5))
 def sharpness(tally: Tally) -> float:
     """A metric of a tally, which is declared."""
@@ -201,37 +196,29 @@ def sharpness(tally: Tally) -> float:
     return math.sqrt((tally.p - mean) ** 2 @ tally.count / tally.n)
 
 
-def test_metrics_are_functions_of_a_tally_or_of_predictions_with_what_is_declared():
+def largest(predictions):
+    """A metric as a plug-in would write it, without any of ours, which sorts what it is given."""
+    predictions.p.sort()
+    return predictions.p[-1]
+
+
+def test_metrics_are_functions_of_a_tally_or_of_predictions_which_they_cannot_change_for_others():
     predictions = one_user()
-    panel = Panel({"width": sharpness, "infinite": infinite}, [0.9])
-    assert len(panel.names) == 11
-    assert panel.score(predictions)["width"] == pytest.approx(predictions.p.std())
+    metrics = {"width": sharpness, "largest": largest, "first": lambda each: each.p[0]}
+    panel = Panel({**metrics, "infinite": lambda _: math.inf}, [0.9])
+    assert len(panel.names) == 13
     assert [(m.better, m.bounds, m.of_tally) for m in panel][:2] == [
         ("higher", (0, 0.5), True),
         ("neither", (-math.inf, math.inf), False),
     ]
+    p = predictions.p.copy()
+    scores = panel.score(predictions)
+    assert scores["width"] == pytest.approx(p.std())
+    assert (scores["largest"], scores["first"]) == (p.max(), p[0])
+    assert math.isnan(scores["infinite"])
     assert np.isfinite(cluster_intervals(panel, predictions)["width"]).all()
-    assert math.isnan(panel.score(predictions)["infinite"])
+    with pytest.raises(ValueError, match="read-only"):
+        Tally.of(predictions).p.sort()
+    assert predictions.p.tolist() == p.tolist()
     empty = select(replace(predictions, curves=None), slice(0, 0))
     assert all(math.isnan(value) for value in default_panel().score(empty).values())
-
-
-def test_users_reviews_and_all_together_are_summarised():
-    scores = np.array([[0.3, 0.7], [0.5, np.nan], [0.4, 0.6], [0.1, 0.9]])
-    names, sizes = ["log_loss", "auc"], np.array([300, 100, 50, 0])
-    found = summarise(names, scores, sizes, {"log_loss": 0.36}, bounds={"log_loss": (0.0, 0.4)})
-    row = found["log_loss"]
-    assert (row.mean_users, row.pooled, row.n_users) == (pytest.approx(0.325), 0.36, 4)
-    assert row.mean_reviews == pytest.approx((0.3 * 300 + 0.5 * 100 + 0.4 * 50) / 450)
-    assert row.n_effective == pytest.approx(450**2 / (300**2 + 100**2 + 50**2))
-    lo, hi = mean_of_users(scores[:, 0]).interval()
-    assert lo < 0 < 0.4 < hi
-    assert (row.lo, row.hi) == (0, 0.4)  # cut off at the bounds
-    row = found["auc"]
-    assert (row.mean_users, row.n_users) == (pytest.approx(2.2 / 3), 3)
-    assert row.mean_reviews == pytest.approx((0.7 * 300 + 0.6 * 50) / 350)
-    assert math.isnan(row.pooled)
-    one = (names, scores[:1], sizes[:1], {"log_loss": 0.3})  # takes the interval of the cards
-    row = summarise(*one, single_user={"log_loss": (0.05, 0.15)})["log_loss"]
-    assert (row.mean_users, row.mean_reviews, row.lo, row.hi) == (0.3, 0.3, 0.05, 0.15)
-    assert math.isnan(summarise(*one)["log_loss"].lo)

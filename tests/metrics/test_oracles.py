@@ -2,17 +2,28 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from metric_functions import auc, brier, ece, log_loss, of_outcomes, rmse_bins, smece, smece_exact
+from metric_functions import (
+    METRIC,
+    auc,
+    brier,
+    ece,
+    log_loss,
+    of_outcomes,
+    predicted,
+    scored,
+    smece,
+    smece_exact,
+)
 from sklearn import metrics as sklearn
 from sklearn.calibration import calibration_curve
 from statsmodels.nonparametric.smoothers_lowess import lowess
 from statsmodels.stats.proportion import proportion_confint
 
-from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024
 from srs_eval.metrics.reliability import ICI_CELLS as CELLS
 from srs_eval.metrics.scores import log_bins, um_plus
 from srs_eval.metrics.tally import COMPACT, tally
@@ -87,32 +98,39 @@ def test_um_plus_is_the_error_in_groups_of_differences(data):
 
 
 # Factors, bases and decimals of intervals, reviews and lapses, as published.
-PUBLISHED = (
-    (((2.48, 3.62, 2), (1.99, 1.89, 0), (1.65, 1.73, 0)), FSRS_OPTIMIZER),
-    (((2.48, 2.57, 2), (1.52, 1.58, 0), (1.4, 1.48, 0)), WIKI_2024),
-)
+PUBLISHED = {
+    "rmse_bins": ((2.48, 3.62, 2), (1.99, 1.89, 0), (1.65, 1.73, 0)),
+    "rmse_bins_wiki": ((2.48, 2.57, 2), (1.52, 1.58, 0), (1.4, 1.48, 0)),
+}
+FACTS = ("elapsed_days", "nth_review", "lapses")
 
 
+@pytest.mark.parametrize("alone", [*FACTS, None])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint32])
 @pytest.mark.parametrize("largest", [100, 2**16, 9.9e8])
-def test_rmse_bins_is_the_error_in_groups_of_the_published_formulas(dtype, largest):
-    """Also with each fact alone, up to just below what is refused."""
+def test_rmse_bins_is_the_error_in_groups_of_the_published_formulas(largest, dtype, alone):
+    """Also with each fact alone, and up to just below what is refused."""
     rng = np.random.default_rng(1)
     p, recalled = drawn(2000)
-    facts = [np.floor(largest ** rng.random(2000)).astype(dtype) for _ in range(3)]
-    facts[0][:9] = facts[2][:800] = 0
+    facts = {name: np.floor(largest ** rng.random(2000)).astype(dtype) for name in FACTS}
+    facts["elapsed_days"][:9] = facts["lapses"][:800] = 0
     if np.dtype(dtype).kind == "f":
-        facts[0][9:99] *= rng.random(90)
-    for alone in (0, 1, 2, None):
-        columns = [fact if alone in (k, None) else fact * 0 + 1 for k, fact in enumerate(facts)]
-        for constants, scales in PUBLISHED:
-            keys = []
-            for column, (factor, base, decimals) in zip(columns, constants, strict=True):
-                power = np.floor(np.log(np.maximum(column, 1e-6)) / math.log(base))
-                keys.append(np.round(factor * base**power, decimals))
-            keys[2] *= columns[2] > 0
-            expected = error_in_groups(p - recalled, *keys)
-            assert rmse_bins(p, recalled, *columns, scales=scales) == pytest.approx(expected)
+        facts["elapsed_days"][9:99] *= rng.random(90)
+    facts |= {name: np.ones(2000, dtype) for name in FACTS if alone not in (name, None)}
+    reviews = predicted(p, recalled, **facts)
+    for metric, constants in PUBLISHED.items():
+        keys = []
+        for column, (factor, base, decimals) in zip(facts.values(), constants, strict=True):
+            power = np.floor(np.log(np.maximum(column, 1e-6)) / math.log(base))
+            keys.append(np.round(factor * base**power, decimals))
+        keys[2] *= facts["lapses"] > 0
+        expected = error_in_groups(p - recalled, *keys)
+        assert scored(METRIC[metric], reviews) == pytest.approx(expected)
+        assert math.isnan(scored(METRIC[metric], replace(reviews, **{alone or FACTS[0]: None})))
+        if metric == "rmse_bins":  # expected of outcomes drawn from the predictions
+            groups = pd.Series(p * (1 - p)).groupby(keys)
+            floor = math.sqrt((groups.sum() / groups.size()).sum() / 2000)
+            assert scored(METRIC["rmse_bins_floor"], reviews) == pytest.approx(floor)
 
 
 def test_confusion_is_that_of_scikit_learn_with_intervals_of_statsmodels(data):
