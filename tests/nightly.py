@@ -29,7 +29,7 @@ PARTS = {
     ),
 }
 FOLDERS = "algorithms collection comparison data engine metrics protocol"
-FILES = "checks evaluate pages scoring"
+FILES = "checks evaluate pages"
 NUMBERS = [
     *(*QUICK, "-q", "-n", "auto"),
     *(f"tests/{folder}" for folder in FOLDERS.split()),

@@ -15,7 +15,7 @@ from srs_eval.data.cards import earlier_on_card, rows_by_card
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation import checks
 
-# Cheats by the check that is meant for them; what is said of each is in a file of texts.
+# Cheats by the check that is meant for them.
 CAUGHT = defaultdict(list)
 
 
@@ -55,16 +55,18 @@ class Honest(Algorithm):
         return forgetting(elapsed) * (reviews.rating[rows, None] > 0)
 
 
+def varied(name, base=Honest, **attributes):
+    """Make a class that differs from another; it is local, so that no worker is asked for it."""
+    return type(name, (base,), {"__qualname__": f"<locals>.{name}", **attributes})
+
+
 def made(name, fit, **declared):
     """Make an algorithm without a curve; `fit` returns a function of the log and the rows."""
 
-    class Made(Algorithm):
-        def fit(self, reviews, rows, rng):
-            return Model(fit(reviews, rows))
+    def fitted(self, reviews, rows, rng):
+        return Model(fit(reviews, rows))
 
-    for attribute, value in {"__name__": name, **declared}.items():
-        setattr(Made, attribute, value)
-    return Made
+    return varied(name, Algorithm, fit=fitted, **declared)
 
 
 def predicts(name, predicted):
@@ -100,16 +102,6 @@ def caught(check, *cheats, declared=None, **columns):
     CAUGHT[check].extend([*cheats, *of_columns])
 
 
-def caught_by(check):
-    """Note the decorated class for a check."""
-
-    def note(cheat):
-        caught(check, cheat)
-        return cheat
-
-    return note
-
-
 def following(column):
     """The value of the next row; at the end, that of the last."""
     return np.append(column[1:], column[-1:])
@@ -137,22 +129,9 @@ def until_the_day_before(reviews):
     return recalled_until(reviews, day_begins(reviews))
 
 
-def clock(reviews):
-    """Take each answer time from a clock that new cards set by how long they took."""
-    times, last_seen = [0.0], {}
-    seen = (reviews.card, reviews.day, reviews.elapsed_seconds, reviews.duration_ms)
-    for card, day, seconds, took in zip(*(column.tolist() for column in seen), strict=True):
-        new = max(times[-1], day * 86400) + took / 1000
-        times.append(new if seconds < 0 else last_seen[card] + seconds)
-        last_seen[card] = times[-1]
-    took = np.diff(times)
-    return np.where((took > 10) & (took < 60), 0.3, 0.9)
-
-
-def distance_of_names(reviews):
-    """Look at the cards introduced just before and after; by name, cards to come lie between."""
-    number = np.unique(reviews.card, return_inverse=True)[1]
-    return 0.5 + 0.4 * np.exp(-np.abs(np.diff(number, prepend=number[0])) / 5)
+def number_of_card(reviews):
+    """By name, cards to come may lie between those seen."""
+    return 0.9 / (1 + np.unique(reviews.card, return_inverse=True)[1])
 
 
 def of_today(reviews, together):
@@ -193,8 +172,8 @@ caught(
     peeks("PeeksInLongLogs", lambda log, _: 480 < len(log) < 5000),
     peeks("PeeksAtUsersOfOrdinaryNames", lambda log, _: log.user != "trial"),
     peeks("PeeksWhereFewRowsAreAskedFor", lambda log, rows: 1 < len(rows) <= 8 < len(log) - 300),
-    reads("NumbersCardsByTheirNames", distance_of_names, when="at_review"),
-    reads("AddsUpSecondsToAClock", clock, same_day=True),
+    reads("NumbersCardsByTheirNames", number_of_card, when="at_review"),
+    reads("ReadsSecondsToTheNextReview", lambda log: 0.5 + following(log.elapsed_seconds) / 1e9),
     ReadsItsOwnRating=lambda log: np.where(log.recalled, 0.8, 0.7),
     ReadsItsOwnDuration=lambda log: 0.9 - log.duration_ms / 1e6,
     ReadsALaterReviewOfAnotherCard=lambda log: (
@@ -258,48 +237,33 @@ caught(
 )
 
 
-@caught_by(SAME)
-class RemembersBeingAsked(Honest):
-    asked = 0
-
-    def predicted(self, reviews, rows):
-        self.asked += 1
-        return np.full(len(rows), 1 / (1 + self.asked))
+def asked_again(self, reviews, rows):
+    self.asked = getattr(self, "asked", 0) + 1
+    return np.full(len(rows), 1 / (1 + self.asked))
 
 
-@caught_by(SOUND)
-class ChangesItsInput(Honest):
-    def fit(self, reviews, rows, rng):
-        reviews.elapsed[:] = np.log1p(reviews.elapsed)
-        return super().fit(reviews, rows, rng)
+def changes_its_input(self, reviews, rows, rng):
+    reviews.elapsed[:] = np.log1p(reviews.elapsed)
+    return Honest.fit(self, reviews, rows, rng)
 
 
-@caught_by(SOUND)
-class HasAnotherCurve(Honest):
-    def curve(self, reviews, rows, elapsed):
-        return forgetting(elapsed + 1)
-
-
-@caught_by(SOUND)
-class ItsCurveHasNoRowOfTimes(Honest):
-    def curve(self, reviews, rows, elapsed):
-        return forgetting(elapsed)[:, 1]
-
-
-@caught_by(TIME)
-class ItsCurveFollowsTheSession(Honest):
+def curve_of_the_session(self, reviews, rows, elapsed):
     """Predictions are those of a curve fixed at the previous review; other times are not."""
-
-    def curve(self, reviews, rows, elapsed):
-        so_far = recalled_until(reviews, np.arange(len(reviews)))[rows, None]
-        other = np.abs(elapsed - reviews.elapsed[rows, None]) > 1e-9
-        return forgetting(elapsed) - 0.05 * other * so_far
+    so_far = recalled_until(reviews, np.arange(len(reviews)))[rows, None]
+    other = np.abs(elapsed - reviews.elapsed[rows, None]) > 1e-9
+    return forgetting(elapsed) - 0.05 * other * so_far
 
 
-@caught_by(SOUND)
-class HasATableOfParameters(Honest):
-    def fit(self, reviews, rows, rng):
-        return Model(self.predicted, parameters=np.ones((2, 2)))
+ChangesItsInput = varied("ChangesItsInput", fit=changes_its_input)
+caught(
+    SOUND,
+    ChangesItsInput,
+    varied("HasAnotherCurve", curve=lambda self, log, rows, times: forgetting(times + 1)),
+    varied("ItsCurveHasNoRowOfTimes", curve=lambda self, log, rows, times: forgetting(times)[:, 1]),
+    varied("HasATableOfParameters", fit=lambda self, *_: Model(self.predicted, np.ones((2, 2)))),
+)
+caught(SAME, varied("RemembersBeingAsked", predicted=asked_again))
+caught(TIME, varied("ItsCurveFollowsTheSession", curve=curve_of_the_session))
 
 
 class Learns(Honest):
@@ -347,19 +311,10 @@ class SharesOneArrayAmongItsModels(Learns):
         return shared
 
 
-@caught_by(SOUND)
-class WritesIntoWhatItGetsAndReturns(Learns):
-    """Changes what it was given, as trainers with mini-batches do by accident.
-
-    And puts the answers into earlier predictions once it learns them.
-    """
-
-    returned: ClassVar[list] = []
+class WritesIntoWhatItGets(Learns):
+    """Changes what it was given, as trainers with mini-batches do by accident."""
 
     def level(self, reviews, rows):
-        for tested, p in self.returned:
-            known = tested < len(reviews)
-            p[known] = np.where(reviews.recalled[tested[known]], 0.999, 0.001)
         level = super().level(reviews, rows)
         rows[:] = rows[::-1]
         return level
@@ -368,9 +323,9 @@ class WritesIntoWhatItGetsAndReturns(Learns):
         honest = super().model(level)
 
         def predicted(reviews, rows):
-            self.returned.append((rows.copy(), honest.predict(reviews, rows)))
+            p = honest.predict(reviews, rows)
             rows[:] = rows[::-1]
-            return self.returned[-1][1]
+            return p
 
         def curve(reviews, rows, elapsed):
             p = honest.predict_at(reviews, rows, elapsed)
@@ -380,41 +335,31 @@ class WritesIntoWhatItGetsAndReturns(Learns):
         return CurvedModel(predicted, (level,), curve)
 
 
-@caught_by(FIT)
-class RefitsOnTestRows(Learns):
-    def refit(self, reviews, rows, rng, previous):
-        return super().refit(reviews, np.arange(len(reviews)), rng, previous)
+def refits_on_test_rows(self, reviews, rows, rng, previous):
+    return Learns.refit(self, reviews, np.arange(len(reviews)), rng, previous)
 
 
-@caught_by(SAME)
-class RefitChangesTheModelItStartsFrom(Learns):
-    def refit(self, reviews, rows, rng, previous):
-        model = super().refit(reviews, rows, rng, previous)
-        object.__setattr__(previous, "parameters", model.parameters)
-        return model
+def refit_changes_its_start(self, reviews, rows, rng, previous):
+    model = Learns.refit(self, reviews, rows, rng, previous)
+    object.__setattr__(previous, "parameters", model.parameters)
+    return model
 
 
-@caught_by(BLIND)
-class AStepKnowsItsOutcomes(Learns):
+def a_step_knows_its_outcomes(self, reviews, rows, rng):
     """A search would drop all other trials after its first step."""
-
-    def fit_in_steps(self, reviews, rows, rng):
-        yield Model(lambda reviews, rows: np.where(reviews.recalled[rows], 0.9, 0.6))
-        yield self.fit(reviews, rows, rng)
+    yield Model(lambda reviews, rows: np.where(reviews.recalled[rows], 0.9, 0.6))
+    yield self.fit(reviews, rows, rng)
 
 
-@caught_by(FIT)
-class AStepLearnsFromTestRows(Learns):
-    def fit_in_steps(self, reviews, rows, rng):
-        yield self.fit(reviews, np.arange(len(reviews)), rng)
-        yield self.fit(reviews, rows, rng)
+def a_step_learns_from_test_rows(self, reviews, rows, rng):
+    yield self.fit(reviews, np.arange(len(reviews)), rng)
+    yield self.fit(reviews, rows, rng)
 
 
 _ANSWERS: dict = {}
 _EASINESS: dict = {}
 
 
-@caught_by(WORKER)
 class KeepsAnswersByLength(Honest):
     """Whichever log comes first says what is predicted for all others of its length."""
 
@@ -423,24 +368,12 @@ class KeepsAnswersByLength(Honest):
         return np.where(kept[rows], 0.9, 0.6)
 
 
-@caught_by(SAME)
-class KeepsTheLatestTable(Honest):
+def keeps_the_latest_table(reviews, rows):
     """Each fit counts its cards anew, but forgets none of them: two fits alike are the same."""
-
-    def fit(self, reviews, rows, rng):
-        for card in np.unique(reviews.card[rows]):
-            right = reviews.recalled[rows][reviews.card[rows] == card]
-            _EASINESS[card] = (9 + right.sum()) / (10 + len(right))
-        return Model(self.predicted)
-
-    def predicted(self, reviews, rows):
-        return np.array([_EASINESS.get(card, 0.9) for card in reviews.card[rows]])
-
-
-@caught_by(WORKER)
-class KeepsALambda(Honest):
-    def __init__(self):
-        self.curve_of = lambda elapsed: forgetting(elapsed)
+    for card in np.unique(reviews.card[rows]):
+        right = reviews.recalled[rows][reviews.card[rows] == card]
+        _EASINESS[card] = (9 + right.sum()) / (10 + len(right))
+    return lambda log, rows: np.array([_EASINESS.get(card, 0.9) for card in log.card[rows]])
 
 
 class EndsAWorker(Honest):
@@ -453,31 +386,47 @@ class EndsAWorker(Honest):
         return super().predicted(reviews, rows)
 
 
-class SkipsEveryUser(Honest):
-    def fit(self, reviews, rows, rng):
-        raise FitSkipped("there is no user like that")
+class KeepsALambda(Honest):
+    def __init__(self):
+        self.curve_of = lambda elapsed: forgetting(elapsed)
 
 
-class NeedsManyReviews(Honest):
-    """Honest: skips users with too few reviews."""
-
-    def fit(self, reviews, rows, rng):
-        if len(rows) < 400:
-            raise FitSkipped("fewer than 400 training reviews")
-        return super().fit(reviews, rows, rng)
-
-
-class HasPredictionsInSinglePrecision(Honest):
-    """Honest: what it rounds to depends a little on how many rows are predicted together."""
-
-    def predicted(self, reviews, rows):
-        p = super().predicted(reviews, rows).astype(np.float32)
-        return np.nextafter(p, np.float32(len(rows) % 2))
+caught(BLIND, varied("AStepKnowsItsOutcomes", Learns, fit_in_steps=a_step_knows_its_outcomes))
+caught(
+    FIT,
+    varied("AStepLearnsFromTestRows", Learns, fit_in_steps=a_step_learns_from_test_rows),
+    varied("RefitsOnTestRows", Learns, refit=refits_on_test_rows),
+)
+caught(
+    SAME,
+    varied("RefitChangesTheModelItStartsFrom", Learns, refit=refit_changes_its_start),
+    made("KeepsTheLatestTable", keeps_the_latest_table),
+)
+caught(SOUND, WritesIntoWhatItGets)
+caught(WORKER, KeepsAnswersByLength, KeepsALambda, EndsAWorker)
 
 
+def skips_every_user(reviews, rows):
+    raise FitSkipped("there is no user like that")
+
+
+def needs_many_reviews(reviews, rows):
+    """Skip users with too few reviews."""
+    if len(rows) < 400:
+        raise FitSkipped("fewer than 400 training reviews")
+    return lambda log, rows: forgetting(log.elapsed[rows])
+
+
+def single_precision(log, rows):
+    """Round to what depends a little on how many rows are predicted together."""
+    p = forgetting(log.elapsed[rows]).astype(np.float32)
+    return np.nextafter(p, np.float32(len(rows) % 2))
+
+
+SkipsEveryUser = made("SkipsEveryUser", skips_every_user)
 HONEST = [
-    *(Honest, NeedsManyReviews, HasPredictionsInSinglePrecision),
-    SharesOneArrayAmongItsModels,
+    *(SharesOneArrayAmongItsModels, varied("WithACurve"), made("NeedsMany", needs_many_reviews)),
+    predicts("HasPredictionsInSinglePrecision", single_precision),
     reads(
         "LearnsUntilThePreviousReview",
         lambda log: recalled_until(log, rows_by_card(log.card).previous() + 1),

@@ -1,11 +1,14 @@
-"""The lottery: draws are found again, estimates are right, and wrong models are rejected."""
+"""Draws of the lottery are found again, wrong models are rejected, and every study is loaded."""
 
+import os
 import random
+import sys
 
 import numpy as np
 import pytest
 from anki_files import DAY_MS
-from cases import loaded
+from cases import ROOT, loaded
+from commands import process
 from estimates import effect
 from invented import Ends, Told
 from months import SEED, UNEXPLAINED, reconstructed
@@ -119,3 +122,14 @@ def test_every_answer_is_used_or_counted_by_reason(tmp_path):
     draws = draws_table(lottery).set_index("effect of the draw on")
     assert draws.loc["ln days that went by", "t"] > 10
     assert (draws.filter(like="before:", axis=0)["t"].abs() < 5).all()
+
+
+@pytest.mark.slow
+def test_every_benchmark_and_study_can_be_imported(tmp_path):
+    """No type checker reads them: a name that the package has no longer would be noticed late."""
+    files = [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("experiments/**/*.py")]
+    folders = [ROOT, ROOT / "tests", *sorted({file.parent for file in files})]
+    code = "import sys; from cases import loaded; [loaded(file) for file in sys.argv[1:]]"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
+    done = process([sys.executable, "-c", code, *map(str, files)], cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr

@@ -1,10 +1,15 @@
-"""Sums of clusters, the users of a run pooled, and intervals from clusters that are resampled."""
+"""Predictions counted and joined in cells, users pooled, clusters resampled: for every metric."""
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from metric_functions import METRIC, one_user, predicted, scored
 from scipy import stats
 from scipy.special import expit
@@ -12,18 +17,86 @@ from scipy.special import expit
 from srs_eval.metrics import bootstrap
 from srs_eval.metrics.bootstrap import (
     RESAMPLES,
+    FineCounts,
     PooledSums,
     cell_edges,
     cluster_counts,
     cluster_intervals,
     cluster_sums,
+    fine_counts,
     pool,
     tallies,
 )
 from srs_eval.metrics.panel import Panel, full_panel
-from srs_eval.metrics.predictions import concatenate, select
+from srs_eval.metrics.predictions import Curves, concatenate, select
 from srs_eval.metrics.score import score
-from srs_eval.metrics.tally import Tally, log_losses
+from srs_eval.metrics.tally import Tally, from_sums, log_losses, tally
+from srs_eval.metrics.temporal import reviews_of_curves, sample_elapsed, temporal_rates
+from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, NEARBY, threshold_rows
+
+probabilities = st.one_of(
+    st.floats(0, 1), st.sampled_from([0.0, -0.0, 1.0, 0.5, 0.9]), st.floats(0, 1e-300)
+)
+reviews = st.lists(st.tuples(probabilities, st.booleans()), min_size=1, max_size=60)
+
+
+@settings(max_examples=40, deadline=None)
+@given(reviews, st.sampled_from(["float16", "float32", "float64"]), st.integers(1, 9))
+def test_predictions_are_counted_in_order_and_joining_neighbours_keeps_their_mean(
+    pairs, dtype, size
+):
+    p, recalled = (np.array(each) for each in zip(*pairs, strict=True))
+    p = p.astype(dtype)
+    whole = tally(p, recalled)
+    assert (whole.n, whole.precision, np.signbit(whole.p).any()) == (len(p), dtype, False)
+    few = whole.at_most(size)
+    assert (few is whole) == (len(whole) <= size)
+    frame = pd.DataFrame({"p": p + 0.0, "recalled": recalled, "forgotten": ~recalled}, dtype=float)
+    cells = np.minimum((frame.p * size).astype(int), size - 1)
+    for counted, by in ((whole, frame.p), (few, frame.p if few is whole else cells)):
+        group = frame.groupby(by)
+        for name in ("recalled", "forgotten"):
+            assert getattr(counted, name).tolist() == group[name].sum().tolist()
+        assert counted.p == pytest.approx(group.p.mean().to_numpy(), abs=1e-14)
+        assert (np.diff(counted.p) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("threshold", DEFAULT_THRESHOLDS)
+def test_thresholds_and_what_is_near_them_are_rounded_as_predictions_are(dtype, threshold):
+    """The single 0.9 lies below the double 0.9, the half 0.9 above."""
+    at = dtype(threshold)
+    around = np.array([np.nextafter(at, dtype(0)), at, np.nextafter(at, dtype(1))])
+    assert tally(around, np.zeros(3, bool)).first_at_least(threshold) == 1
+    (row,) = threshold_rows(tally(np.full(7, at), np.arange(7) > 0), [threshold])
+    assert (row["tp"], row["fp"], row["nearby"]) == (6, 1, 7)
+    assert row["bias"] == pytest.approx(threshold - 6 / 7, abs=1e-3)
+    edges = [dtype(str(Decimal(str(threshold)) + way)) for way in (-NEARBY, NEARBY)]
+    inside = [np.nextafter(edge, at) for edge in edges]
+    outside = [np.nextafter(edge, 2 * edge - at) for edge in edges]
+    for p, expected in ((edges, 0), (outside, 0), (inside, 2)):
+        (row,) = threshold_rows(tally(np.array(p, dtype), [True, False]), [threshold])
+        assert row["nearby"] == expected
+
+
+def test_means_of_cells_stay_in_order_and_in_their_cells_however_sums_are_rounded():
+    cells = from_sums([[0.0, 1, 0, 2], [1, 0, 0, 1], [0.3 + 1e-13, 0.3, 0, 3 + 1e-12]])
+    assert cells.p.tolist() == pytest.approx([0.3, 0.3, 1])
+    assert (cells.p[0], cells.p[2]) == (cells.p[1], 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_thousand_users_on_the_threshold_stay_on_it(dtype):
+    """Adding up rounds a thousand times, which must not push the mean over the edge."""
+    user, half = tally(np.full(37, 0.9, dtype), np.arange(37) > 3), tally(np.float16([0.5]), [1])
+    for parts, precision in (([user] * 1000, dtype), ([half], "float16"), ([half, user], dtype)):
+        counts = FineCounts(DEFAULT_THRESHOLDS)
+        for part in parts:
+            counts.add(*fine_counts(part, DEFAULT_THRESHOLDS))
+        whole = counts.tally()
+        assert whole.precision == precision  # the finest counts
+        assert whole.first_at_least(0.9) == len(whole) - (user in parts)
+
 
 PANEL = full_panel()
 LOG_LOSS, AUC = METRIC["log_loss"], METRIC["auc"]
@@ -163,3 +236,107 @@ def test_each_resample_draws_as_many_clusters_as_there_are():
     assert drawn.mean(axis=0) == pytest.approx(np.ones(3_000), abs=6 / np.sqrt(700))
     assert (again == drawn).all()
     assert len(np.unique(drawn, axis=0)) == 700
+
+
+# All there is, at one threshold: the others are the same code.
+AT_90 = full_panel(thresholds=[0.9])
+TEMPORAL = Panel([metric for metric in AT_90 if metric.name.startswith("temporal_")])
+# What is another number when every review is there twice: counts, levels of chance, and those
+# with a lattice or a window of a whole number of reviews.
+DEPENDS_ON_N = {"log_loss_certain_wrong", "smece_floor", "rmse_bins_floor", "smece", "ici"}
+
+coarse = st.integers(0, 20).map(lambda k: k / 20)
+facts = st.tuples(
+    *(st.one_of(probabilities, coarse), st.booleans()),
+    *(st.integers(0, 400), st.integers(1, 9), st.integers(0, 3)),
+)
+
+
+def scores_of(histories, **changed):
+    p, recalled, days, nth, lapses = map(np.array, zip(*histories, strict=True))
+    columns = {"elapsed_days": days.astype(float), "nth_review": nth, "lapses": lapses}
+    return AT_90.score(replace(predicted(p, recalled, **columns), **changed))
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(facts, min_size=1, max_size=40), st.randoms())
+def test_scores_are_within_their_bounds_and_neither_order_nor_doubling_matters(histories, random):
+    n, once = len(histories), scores_of(histories)
+    shuffled = scores_of(random.sample(histories, n))
+    doubled = {**scores_of(histories * 2), **{name: once[name] for name in DEPENDS_ON_N}}
+    for other in (shuffled, doubled):  # the exact error is solved by iteration
+        assert other == pytest.approx(once, rel=1e-8, abs=1e-8, nan_ok=True)
+    single = np.array([p for p, *_ in histories], np.float32)
+    alike = [{"recalled": np.full(n, outcome)} for outcome in (True, False)]
+    alike += [{"p": np.full(n, p)} for p in (0.0, 1.0, 0.9)]
+    some = [scores_of(histories, **changed) for changed in (*alike, {"p": single})]
+    for scores in (once, *some, scores_of(histories[:1])):
+        for metric in AT_90:
+            value, (lowest, highest) = scores[metric.name], metric.bounds
+            assert isinstance(value, float)
+            assert math.isnan(value) or lowest - 1e-12 <= value <= highest + 1e-12, metric.name
+
+
+def curves(p, times=None, weight=None):
+    p = np.atleast_2d(p)
+    n, k = p.shape
+    times = np.arange(1.0, k + 1) if times is None else np.asarray(times)
+    weight = np.full(k, 1 / k) if weight is None else np.asarray(weight)
+    each = np.arange(n)
+    rows = (np.broadcast_to(column, p.shape) for column in (times, weight))
+    return Curves(each * 0, each * 0, each, *rows, p)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(arrays(np.float64, 7, elements=st.floats(0, 1, width=32)), min_size=1, max_size=3),
+    st.lists(st.integers(1, 50), min_size=7, max_size=7).map(np.array),
+    st.integers(0, 5),
+)
+def test_every_score_of_a_curve_is_that_of_a_plain_loop(some, counts, missing):
+    """Times that are missing, at the end, do not count."""
+    last = 7 - missing
+    weight = np.where(np.arange(7) < last, counts, 0) / counts[:last].sum()
+    p, times = (np.where(weight > 0, column, np.nan) for column in (some, np.arange(7.0)))
+    for row, found in enumerate(temporal_rates(curves(p, times, weight)).T):
+        pairs = [
+            (weight[i] * weight[j], p[row, j] - p[row, i]) for j in range(last) for i in range(j)
+        ]
+        total = sum(mass for mass, _ in pairs)
+        rises = sum(mass for mass, rise in pairs if rise > 1e-9)
+        stays = sum(mass for mass, rise in pairs if abs(rise) <= 1e-9)
+        assert found == pytest.approx([rises / total, stays / total], abs=1e-12)
+
+
+def test_noise_of_single_precision_is_flat_and_without_two_times_there_is_no_number():
+    noisy = np.array([0.9, 0.9000003, 0.8999999], np.float32)
+    assert temporal_rates(curves(noisy))[1, 0] == 1
+    assert temporal_rates(curves(noisy.astype(np.float64)))[1, 0] == 0
+    single = curves([[0.9, np.nan], [0.8, np.nan]], [1, np.nan], [1, 0])
+    for some in (single, None, curves(np.empty((0, 4)))):
+        scores = TEMPORAL.score(replace(one_user(), curves=some))
+        assert np.isnan([*scores.values()]).all()
+
+
+def test_times_are_intervals_that_occur_with_the_shares_they_stand_for():
+    for given_days, days, counts in (
+        ([5, 1, 1, 1, 30], [1, 5, 30], [3, 1, 1]),
+        ([-1, np.nan, 4, 0], [0, 4], [1, 1]),
+        ([], [], []),
+        ([1, 1, 1, 2, 3, 4, 5, 9], [1, 3, 5], [1, 1, 1]),
+    ):
+        times, weights = sample_elapsed(given_days, k=3)
+        assert times.tolist() == days
+        assert weights * sum(counts) == pytest.approx(counts)
+
+
+def test_a_curve_belongs_to_the_review_of_its_user_fold_and_row():
+    names = {
+        "user": np.array([0, 0, 0, 0, 1, 1, 1, 1]),
+        "fold": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
+        "row": np.array([3, 7, 3, 7, 3, 7, 3, 7]),
+    }
+    reviews, one = np.array([5, 2, 7, 2]), one_user(n=8, curves=4)
+    keys = {name: column[reviews] for name, column in names.items()}
+    predictions = replace(one, **names, curves=replace(one.curves, **keys))
+    assert reviews_of_curves(predictions).tolist() == reviews.tolist()
