@@ -154,12 +154,6 @@ def counts(reviews):
     return earlier_on_card(reviews.card, reviews.recalled)
 
 
-@np.errstate(all="ignore")
-def raises_counts_to_a_power(reviews):
-    growth = 2.0 ** counts(reviews)
-    return 0.5 ** (growth * (1 + 1 / growth) / growth / 2) / 1.01
-
-
 BLIND, FIT = checks.check_blind_to_the_future, checks.check_fit_ignores_test_rows
 TIME = checks.check_time_of_prediction
 SOUND, SAME, ODD = checks.check_predictions, checks.check_repetition, checks.check_extremes
@@ -214,11 +208,11 @@ caught(
     ),
     WhispersTheSession=lambda log: 0.8 + 1e-13 * mean_before(log.recalled, log.elapsed_days > 0),
 )
-caught(SOUND, ReadsTheTruth=lambda log: 0.01 + 0.9 * log.truth)
 caught(SAME, learns("IgnoresTheSeed", lambda *_: np.random.default_rng().random()))
 caught(
     SOUND,
     predicts("PredictsEveryReview", lambda log, _: np.full(len(log), 0.5)),
+    ReadsTheTruth=lambda log: 0.01 + 0.9 * log.truth,
     IsCertain=lambda log: np.where(log.elapsed > 3, 0.5, 1.0),
     IsCertainOfForgetting=lambda log: 0.5 * (log.elapsed > 3),
     PredictsWholeNumbers=lambda log: np.zeros(len(log), np.int64),
@@ -228,11 +222,7 @@ caught(
     learns("NeedsATrainingReview", lambda _, rows: 0.5 + 0 * rows[-1]),
     learns("DividesByNothing", lambda _, rows: 0.5 if len(rows) else np.nan),
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
-)
-caught(
-    ODD,
     learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]),
-    RaisesCountsToAPower=raises_counts_to_a_power,
     HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)],
 )
 
@@ -267,14 +257,9 @@ caught(TIME, varied("ItsCurveFollowsTheSession", curve=curve_of_the_session))
 
 
 class Learns(Honest):
-    """Honest: learns a level, from scratch, from an earlier one, in steps, or is given it."""
-
-    def __init__(self, fit="mean", parameters=None):
-        self.method, self.parameters = fit, parameters
+    """Honest: learns a level, from scratch, from an earlier one, or in steps."""
 
     def fit(self, reviews, rows, rng):
-        if self.method == "default":
-            return self.model(*(self.parameters or (0.9,)))
         return self.model(self.level(reviews, rows))
 
     def refit(self, reviews, rows, rng, previous):
