@@ -4,7 +4,7 @@ import sys
 
 from srs_eval.engine import cpu as cpu  # before anything imports NumPy
 from srs_eval.runs.options import help_page
-from srs_eval.runs.words import say
+from srs_eval.runs.words import say, spare_garbage
 
 
 def main() -> None:
@@ -13,6 +13,7 @@ def main() -> None:
     if {"-h", "--help"} & {*words}:
         say(help_page(words))
         return
+    spare_garbage()
     from srs_eval.runs import cli  # With Hydra: not for --help
 
     cli.main()

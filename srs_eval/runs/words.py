@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import inspect
 import json
 import sys
@@ -27,6 +29,12 @@ def complain(text: str) -> None:
     sys.stderr.flush()
 
 
+def spare_garbage() -> None:
+    """Look for garbage seldom, and not at the end: nearly all objects of a command are modules."""
+    gc.set_threshold(100_000)
+    atexit.register(gc.freeze)
+
+
 def status(options: type[T], run: Callable[[T], int | None], words: Sequence[str]) -> int:
     """Run a command, and return its exit status: 0, 1 if something failed, 130 after Ctrl-C.
 
@@ -35,6 +43,7 @@ def status(options: type[T], run: Callable[[T], int | None], words: Sequence[str
     if {"-h", "--help"} & {*words}:
         say(inspect.cleandoc(options.__doc__ or ""))
         return 0
+    spare_garbage()
     try:
         return run(read(options, words)) or 0
     except (SrsEvalError, OSError) as error:
