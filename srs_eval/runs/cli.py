@@ -72,9 +72,10 @@ def main() -> None:
 def job(cfg: DictConfig) -> float:
     """Run one job; return its log loss, for searches, and NaN if it has none."""
     from srs_eval.runs.compute import end_with_launcher
-    from srs_eval.runs.job import Job  # not for --help
 
     end_with_launcher()
+    from srs_eval.runs.job import Job  # which takes long
+
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _stop)
     one = Job(cfg, HydraConfig.get())

@@ -183,11 +183,21 @@ def available_cores() -> int:
 
 def end_with_launcher() -> None:
     """End this process when the one that started it is gone, if it is a worker of joblib."""
-    if multiprocessing.parent_process() is not None:
-        if sys.platform != "win32":  # joblib's own is not known to the workers of this one
-            multiprocessing.set_start_method("forkserver", force=True)
+    launcher = multiprocessing.parent_process()
+    if launcher is not None and sys.platform != "win32":
+        # joblib's own start method is not known to the workers of this process
+        multiprocessing.set_start_method("forkserver", force=True)
         parent = os.getppid()
-        _end_when(lambda: os.getppid() != parent)
+        _end_when(lambda: os.getppid() != parent or _is_gone(launcher.pid))
+
+
+def _is_gone(pid: int | None) -> bool:
+    """Whether no process has this number: it was gone before this one looked at its parent."""
+    try:
+        os.kill(pid or 0, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def _shared(

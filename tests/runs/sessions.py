@@ -82,7 +82,7 @@ class Command(subprocess.Popen):
             with suppress(OSError):
                 if self.mark.encode() in (place / "environ").read_bytes():
                     own[int(place.name)] = (place / "cmdline").read_bytes().replace(b"\0", b" ")
-        ray = (b"/ray/", b"ray-dashboard", b"resource_tracker")
+        ray = (b"/ray/", b"ray::DashboardAgent", b"ray::RuntimeEnvAgent", b"resource_tracker")
         return [pid for pid, line in own.items() if not any(part in line for part in ray)]
 
     def until(self, condition):

@@ -1,6 +1,7 @@
 """Runs, sweeps and searches that are killed or stopped, and go on when the command is repeated."""
 
 import signal
+import subprocess
 import sys
 import time
 from random import Random
@@ -98,3 +99,19 @@ def end_and_repeat(random, folder, longest=15):
 @pytest.mark.parametrize("number", range(20))
 def test_a_kill_at_any_moment_loses_nothing(tmp_path, number):
     end_and_repeat(Random(number), tmp_path)
+
+
+WORKER_OF_JOBLIB = """
+import multiprocessing.process, sys, time, types
+from srs_eval.runs.compute import end_with_launcher
+multiprocessing.process._parent_process = types.SimpleNamespace(pid=int(sys.argv[1]))
+end_with_launcher()
+time.sleep(50)
+"""
+
+
+def test_a_worker_that_begins_when_its_launcher_is_gone_ends():
+    launcher = subprocess.Popen(("sleep", "0"))
+    launcher.wait()
+    command = (sys.executable, "-c", WORKER_OF_JOBLIB, str(launcher.pid))
+    assert subprocess.run(command, timeout=40, check=False).returncode == 1
