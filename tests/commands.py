@@ -115,13 +115,6 @@ def process(words, **options):
     return subprocess.run(words, capture_output=True, text=True, check=False, **options)
 
 
-def apart(folder, *words, env=None, timeout=120, program=("-m", "srs_eval")):
-    """Run the command, or another program, in a process and session of its own."""
-    own = {"cwd": folder, "env": {**os.environ, **(env or {})}, "timeout": timeout}
-    done = process([sys.executable, *program, *words], start_new_session=True, **own)
-    return Done(done.returncode, done.stdout, done.stderr)
-
-
 def started(folder, *words):
     """Run Python in a folder, which can import what is there; return what it prints."""
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])

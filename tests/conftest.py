@@ -33,19 +33,22 @@ GOLDEN_TEXTS = Path(__file__).parent / "golden" / "texts"
 gc.disable()
 
 PRELOADED = [
-    *("srs_eval.runs.folder", "srs_eval.data.synthetic", "srs_eval.algorithms.baselines"),
+    *("srs_eval.runs.job", "srs_eval.data.synthetic", "srs_eval.algorithms.baselines", "mlflow"),
     *("srs_eval.algorithms.half_life", "srs_eval.algorithms.neural.published"),
 ]
+MLFLOW = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_LOGGING_LEVEL": "CRITICAL"}
 
 
 def pytest_sessionstart(session):
-    """Start the server of worker processes with what jobs of a sweep need, before more is imported.
+    """Have workers and commands forked from a server that has what they need.
 
-    With one process of pytest the first test that needs the server starts it.
+    It begins at once where pytest has several processes, and else with the first that needs it.
     """
-    if hasattr(session.config, "workerinput") and sys.platform != "win32":
+    os.environ.update(MLFLOW)
+    if sys.platform != "win32":
         multiprocessing.set_forkserver_preload(PRELOADED)
-        forkserver.ensure_running()
+        if hasattr(session.config, "workerinput"):
+            forkserver.ensure_running()
 
 
 def pytest_addoption(parser):
@@ -94,7 +97,7 @@ def pytest_runtest_setup():
     """Leave no settings of MLflow, from outside or of an earlier test."""
     for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
         del os.environ[name]
-    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    os.environ.update(MLFLOW)
 
 
 @pytest.fixture(scope="session")

@@ -61,16 +61,6 @@ class Ends(Algorithm):
         return self.outcome
 
 
-class LooksAhead(Algorithm):
-    """Predicts the outcome."""
-
-    def fit(self, reviews, rows, rng):
-        return self
-
-    def predict(self, reviews, rows):
-        return np.where(reviews.rating[rows] > 1, 0.99, 0.01)
-
-
 def invented_log(
     *,
     seed=0,

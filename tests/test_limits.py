@@ -10,6 +10,8 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation import limits
 from srs_eval.evaluation.limits import FitTimeoutError, patience, process_is_spoiled, time_limit
 
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+
 
 @pytest.fixture(autouse=True)
 def _unspoiled():
@@ -28,8 +30,6 @@ def test_a_limit_is_a_time_that_a_timer_has_and_a_process_gets_more():
 def test_a_fit_fails_after_its_time_if_need_be_when_it_returns(timer, monkeypatch):
     if not timer:
         monkeypatch.delattr(signal, "setitimer")
-    elif not hasattr(signal, "setitimer"):
-        pytest.skip("no timers here")
     with time_limit(None), time_limit(60):
         time.sleep(0.01)
     assert not process_is_spoiled()
@@ -40,7 +40,6 @@ def test_a_fit_fails_after_its_time_if_need_be_when_it_returns(timer, monkeypatc
     assert process_is_spoiled()
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_an_alarm_that_rings_after_the_fit_leaves_no_handler_behind(monkeypatch):
     real, before = signal.setitimer, signal.getsignal(signal.SIGALRM)
 

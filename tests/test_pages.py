@@ -1,23 +1,19 @@
 """The pages are true: links lead somewhere, code runs, tables are what the programs print."""
 
 import doctest
-import json
-import math
+import os
 import platform
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
-from contextlib import suppress
-from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 
 import pytest
 import yaml
 from cases import ROOT, loaded, rest_nightly
-from commands import apart, mistakes, process, started, write
+from commands import mistakes, process, started, write
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/**/*.md")])
 NAMING = [
@@ -39,7 +35,7 @@ WITH_EXAMPLES = [
     if ">>>" in file.read_text(encoding="utf-8")
 ]
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
-NUMBER = re.compile(r"-?\d+\.\d+")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 # A network's float32 sums differ from one processor to the next, and training amplifies it.
 LOOSE = {"lstm": 0.002}
 
@@ -48,12 +44,15 @@ def named(path):
     return str(path.relative_to(ROOT))
 
 
+def assert_alike(one, other, **tolerance):
+    """Compare texts that may differ a little in their numbers."""
+    assert NUMBER.sub("", one) == NUMBER.sub("", other)
+    numbers = [list(map(float, NUMBER.findall(text))) for text in (one, other)]
+    assert numbers[0] == pytest.approx(numbers[1], **tolerance)
+
+
 publish = loaded("experiments/quick_start/publish.py")
 algorithms = loaded("docs/make_algorithms.py")
-needs_everything = pytest.mark.skipif(
-    find_spec("torch") is None or find_spec("fsrs_rs_python") is None,
-    reason="some algorithms need more: pip install 'srs-eval[neural,rs]'",
-)
 
 
 @pytest.mark.parametrize("page", NAMING, ids=named)
@@ -99,7 +98,7 @@ def test_the_python_of_the_readme_and_of_the_method_runs(page, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_leaderboard_of_the_readme_is_what_the_study_prints(tmp_path, capsys, monkeypatch):
     from commands import run_here
 
@@ -112,11 +111,7 @@ def test_the_leaderboard_of_the_readme_is_what_the_study_prints(tmp_path, capsys
     board = board.splitlines()
     begin = printed.index(board[0])
     for line, again in zip(board, printed[begin : begin + len(board)], strict=True):
-        name = line.partition(" ")[0]
-        assert again.partition(" ")[0] == name
-        numbers = [float(number) for number in NUMBER.findall(line)]
-        others = [float(number) for number in NUMBER.findall(again)]
-        assert others == pytest.approx(numbers, abs=LOOSE.get(name, 2e-4)), line
+        assert_alike(again, line, abs=LOOSE.get(line.partition(" ")[0], 2e-4))
 
 
 def test_the_map_of_the_package_is_true():
@@ -142,19 +137,9 @@ def test_the_release_has_one_number_and_one_date():
 
 
 @pytest.mark.slow
-@needs_everything
-def test_every_algorithm_says_what_it_must():
+def test_the_page_of_algorithms_is_what_its_program_makes_and_each_says_what_it_must():
     assert [each.name for each in algorithms.options() if each.facts.missing] == []
-
-
-@pytest.mark.nightly
-@needs_everything
-def test_pages_of_algorithms_and_of_invented_users_are_what_their_programs_make():
     assert algorithms.PAGE.read_text(encoding="utf-8") == algorithms.page()
-    synthetic = loaded("docs/make_synthetic.py")
-    users = synthetic.SyntheticUsers(users=2, seed=synthetic.SEED)
-    column = synthetic.column(list(synthetic.studied(users)))
-    assert len(column) == 2 + len(synthetic.STATISTICS)
 
 
 def test_every_capability_names_a_test_that_exists():
@@ -177,122 +162,70 @@ NAMES = sorted(
 ONE_ARITHMETIC = {"SRS_EVAL_CPU": "x86-64-v3"} if platform.machine() == "x86_64" else {}
 
 
-def numbers_and_text(cell):
-    """Numbers of a cell, also those within a text such as an interval, and the rest of it."""
-    with suppress(ValueError):
-        return [float(cell)], ""
-    pattern = re.compile(r"[-+]?\d[\d,.]*")
-    numbers = [float(number.replace(",", "")) for number in pattern.findall(cell)]
-    return numbers, pattern.sub("", cell)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", rest_nightly(NAMES))
 def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(name, tmp_path):
-    import pandas as pd
-
-    program = BOOK / name / "study.py"
-    words = ("small=true", "hydra.run.dir=out")
-    done = apart(tmp_path, *words, env=ONE_ARITHMETIC, timeout=600, program=[str(program)])
-    assert done.status == 0, done.text
+    words = [sys.executable, str(BOOK / name / "study.py"), "small=true", "hydra.run.dir=out"]
+    done = process(words, cwd=tmp_path, env={**os.environ, **ONE_ARITHMETIC})
+    assert done.returncode == 0, done.stderr
     committed = {file.name: file for file in (BOOK / name / "small").glob("*.csv")}
     made = {file.name: file for file in (tmp_path / "out" / "tables").glob("*.csv")}
     assert set(made) == set(committed) != set()
     for file in committed:
-        ours, theirs = (pd.read_csv(each[file], dtype=str).fillna("") for each in (made, committed))
-        assert (ours.shape, *ours) == (theirs.shape, *theirs)
-        for one, other in zip(ours.to_numpy().ravel(), theirs.to_numpy().ravel(), strict=True):
-            (numbers, text), (expected, again) = map(numbers_and_text, (one, other))
-            # three or four digits: a number on the edge may be rounded to either side
-            assert numbers == pytest.approx(expected, rel=0.01, abs=3e-4, nan_ok=True)
-            assert text == again
+        # three or four digits: a number on the edge may be rounded to either side
+        texts = (each[file].read_text("utf-8") for each in (made, committed))
+        assert_alike(*texts, rel=0.01, abs=3e-4)
     assert list((tmp_path / "out" / "figures").glob("*.png"))
 
 
 DOCS = ROOT / "docs"
-PAGE = DOCS / "plugins.md"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 NAME = re.compile(r"`([\w/]+\.(?:py|yaml))`")
 # Small enough for a test; everything else is run as it stands on the page.
 SMALL = ["tracking=none", "figures=false", "data.size_scale=0.02", "data.users=2"]
 
 
-def blocks():
-    """Language, file name (or "") and text of each block."""
-    # text before a block, its language and its content, in turn
-    parts = BLOCK.split(PAGE.read_text(encoding="utf-8"))
-    return [
-        (language, (NAME.findall(before) or [""])[-1], text)
-        for before, language, text in zip(parts[::3], parts[1::3], parts[2::3], strict=False)
-    ]
-
-
-COMMANDS = [text.strip() for language, _, text in blocks() if language == "sh"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Write the files of the page, and run Python beside them."""
-    for language, name, text in blocks():
-        if name and language in ("python", "yaml"):
-            write(tmp_path, {name: text})
+@pytest.mark.nightly
+def test_each_command_of_the_page_runs(tmp_path, monkeypatch):
+    """Beside the files that the page of plug-ins shows how to write; Python, too."""
     monkeypatch.setenv("PYTHONWARNINGS", "error")
-    return partial(started, tmp_path)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_of_the_page_runs(run, command):
-    words = shlex.split(command.removeprefix("python ").replace("\\\n", " "))
-    told = run(*words, *(SMALL if "data=" not in command else SMALL[:2]))
-    for name in ("boxes", "doubling"):
-        assert (name in command) == (name in told)
-    assert "failed" not in told
-
-
-@pytest.mark.nightly
-def test_each_python_block_of_the_page_runs(run):
-    for language, name, text in blocks():
-        if language == "python" and not name:
-            run("-c", text)
+    # text before a block, its language and its content, in turn
+    parts = BLOCK.split((DOCS / "plugins.md").read_text(encoding="utf-8"))
+    commands = []
+    for before, language, text in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
+        *_, name = ["", *NAME.findall(before)]
+        if language == "sh":
+            words = shlex.split(text.strip().removeprefix("python ").replace("\\\n", " "))
+            commands.append([*words, *(SMALL if "data=" not in text else SMALL[:2])])
+        elif name and language in ("python", "yaml"):
+            write(tmp_path, {name: text})
+        elif language == "python":
+            commands.append(["-c", text])
+    for command in commands:
+        started(tmp_path, *command)
 
 
 NOTEBOOK = ROOT / "examples" / "notebook" / "evaluate.ipynb"
 
 
-def text_of(cell):
-    outputs = cell.get("outputs", [])
-    texts = (each.get("text", each.get("data", {}).get("text/plain", "")) for each in outputs)
-    return " ".join("".join(text) for text in texts)
-
-
-def test_the_notebook_has_the_code_of_the_page_and_its_links_lead_somewhere():
-    page = (ROOT / "docs" / "python.md").read_text("utf-8")
-    texts = {"code": [], "markdown": []}
-    for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"]:
-        texts[cell["cell_type"]].append("".join(cell["source"]))
-    assert texts["code"] == [
-        block.strip() for block in re.findall(r"```python\n(.*?)```", page, re.S)
-    ]
-    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", "\n".join(texts["markdown"]))
-    assert [link for link in links if not (NOTEBOOK.parent / link).exists()] == []
+def text_of(output):
+    return output.get("text") or output.get("data", {}).get("text/plain", "")
 
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
-def test_the_notebook_runs_and_shows_what_it_has_kept(tmp_path):
-    nbformat, nbclient, _ = (
-        pytest.importorskip(name, reason="needs the extra test")
-        for name in ("nbformat", "nbclient", "ipykernel")
-    )
+def test_the_notebook_has_the_code_of_its_page_and_shows_what_it_prints(tmp_path):
+    nbformat, nbclient, _ = map(pytest.importorskip, ("nbformat", "nbclient", "ipykernel"))
     kept, ran = (nbformat.read(NOTEBOOK, as_version=4) for _ in range(2))
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    code = [block.strip() for block in re.findall(r"```python\n(.*?)```", page, re.S)]
+    assert [cell.source for cell in kept.cells if cell.cell_type == "code"] == code
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(ran, timeout=300, resources=resources).execute()
     for cells in zip(kept.cells, ran.cells, strict=True):
-        before, after = map(text_of, cells)
-        assert NUMBER.sub("", before) == NUMBER.sub("", after), "run docs/make_notebook.py"
-        numbers = [list(map(float, NUMBER.findall(text))) for text in (before, after)]
-        assert numbers[1] == pytest.approx(numbers[0], abs=0.002)
+        outputs = [cell.get("outputs", []) for cell in cells]
+        texts = [" ".join(map(text_of, each)) for each in outputs]
+        assert_alike(*texts, abs=0.002)
 
 
 @pytest.mark.nightly
@@ -301,33 +234,3 @@ def test_the_site_is_built_without_a_warning_such_as_of_a_link_that_leads_nowher
     words = ["-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(tmp_path)]
     subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, check=True)
     assert "SM-17" in (tmp_path / "docs" / "algorithms.html").read_text("utf-8")
-
-
-MLFLOW = (DOCS / "mlflow.md").read_text(encoding="utf-8")
-TINY = (*SMALL[1:], "hydra.run.dir=out")
-COMPARED = """
-import srs_eval
-
-scores = srs_eval.score(frame["p"], frame["recalled"])
-found = {name.partition("/")[2]: value for name, value in result.metrics.items()}
-assert found["log_loss"] > 0
-assert {name: scores[name] for name in found} == found
-"""
-
-
-def block(containing):
-    (text,) = [text for _, text in BLOCK.findall(MLFLOW) if containing in text]
-    return text
-
-
-@pytest.mark.nightly
-def test_the_metric_and_the_model_of_the_page_do_what_it_says(tmp_path):
-    assert started(tmp_path, "-c", block('predictions="p"') + COMPARED) == "0.3240\n"
-
-    store = f"tracking.uri=sqlite:///{tmp_path / 'mlflow.db'}"
-    words = ("algo=fsrs6", "algo.fit=default", "panel=quick", "tracking.model=true", store)
-    started(tmp_path, "-m", "srs_eval", *words, *TINY)
-    printed = started(tmp_path, "-c", block("register_model(newest"))
-    first, *recall = [float(line.split()[-1]) for line in printed.splitlines()[-3:]]
-    assert math.isnan(first)
-    assert all(0.5 < p < 1 for p in recall)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shlex
 import shutil
 import sys
@@ -15,7 +16,7 @@ from sessions import runs_in
 
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$(basename "$0") $*" >>"$RECORD"
-[ "$(basename "$0")" != uv ] || exit "${UV_STATUS-1}"
+[ "$(basename "$0")" != uv ] || exit 1
 [ "$2" != pip ] || exit "${PIP_STATUS-0}"
 """
 
@@ -28,91 +29,80 @@ def write_programs(folder, **texts):
         (folder / name).chmod(0o755)
 
 
-@pytest.fixture
-def started(tmp_path):
-    """Run a script of a checkout whose programs only record how they are called.
-
-    Returned are the status, what is said, and the calls.
-    """
+def test_run_and_check_set_up_once_for_the_same_pins_and_pass_their_arguments_on(tmp_path):
+    """The programs of this checkout only record how they are called."""
     checkout, venv, record = tmp_path / "a checkout", tmp_path / "venv", tmp_path / "record"
     shutil.copytree(ROOT / "scripts", checkout / "scripts")
     for name in ("run", "check", "pyproject.toml"):
         shutil.copy2(ROOT / name, checkout / name)
     (checkout / "constraints.txt").touch()
     write_programs(venv / "bin", **dict.fromkeys(("python", "typos", "uv"), RECORDER))
+    path = f"{venv / 'bin'}:{os.environ['PATH']}"
+    given = {"RECORD": str(record), "SRS_EVAL_VENV": str(venv), "PYTHON": sys.executable}
 
-    def run(*words, pins=None, **env):
+    def calls(*words, status=0, **env):
         record.write_text("", encoding="utf-8")
-        if pins:
-            (checkout / "constraints.txt").write_text(pins, encoding="utf-8")
-        given = {"RECORD": str(record), "SRS_EVAL_VENV": str(venv), "PYTHON": sys.executable, **env}
-        given["PATH"] = f"{venv / 'bin'}:{os.environ['PATH']}"
-        done = process([f"./{words[0]}", *words[1:]], cwd=checkout, env={**os.environ, **given})
-        return done.returncode, done.stderr, record.read_text(encoding="utf-8").splitlines()
+        env |= {**os.environ, **given, "PATH": path}
+        assert process(words, cwd=checkout, env=env).returncode == status
+        return record.read_text(encoding="utf-8").splitlines()
 
-    return run
-
-
-def test_run_sets_up_once_for_the_same_pins_and_passes_its_arguments_on(started, tmp_path):
-    _, told, calls = started("run")
-    assert "Setting up" in told
-    checkout = tmp_path / "a checkout"
-    pins = f"--constraint {checkout}/constraints.txt"
-    for call in calls[:2]:  # uv, which knows of no packages here, and pip
-        assert all(text in call for text in ("pip install", pins, f"--editable {checkout}[sweep]"))
-    assert calls[-1] == "python -m srs_eval -m experiment=quick_start"
-    _, told, calls = started("run", "algo=avg", "data.path=my own log.csv", "--help")
-    assert (told, calls) == ("", ["python -m srs_eval algo=avg data.path=my own log.csv --help"])
-    status, _, calls = started("run", pins="numpy==2.4.0\n", PIP_STATUS="1")
-    assert (status, any("experiment=" in call for call in calls)) == (1, False)
-    _, _, calls = started("run")  # what failed is not taken for done
-    assert "pip install" in calls[0]
-
-
-def test_check_checks_everything_and_arguments_are_for_pytest_alone(started):
-    started("check")
-    _, told, calls = started("run", "--help")  # what is set up is enough for run
-    assert (told, calls) == ("", ["python -m srs_eval --help"])
-    _, _, calls = started("check")
-    tools = [re.sub("^python -m ", "", call).split()[0] for call in calls]
+    first = calls("./run")
+    for call in first[:2]:  # uv, which knows of no packages here, and pip
+        assert "pip install" in call
+        assert f"--constraint {checkout}/constraints.txt" in call
+        assert f"--editable {checkout}[sweep]" in call
+    assert first[-1] == "python -m srs_eval -m experiment=quick_start"
+    again = calls("./run", "algo=avg", "data.path=my own log.csv")
+    assert again == ["python -m srs_eval algo=avg data.path=my own log.csv"]
+    (checkout / "constraints.txt").write_text("numpy==2.4.0\n")
+    assert "quick_start" not in calls("./run", status=1, PIP_STATUS="1")[-1]
+    assert "pip install" in calls("./run")[0]  # what failed is not taken for done
+    assert "pip install" in calls("./check", "style")[0]  # it needs more
+    tools = [re.sub("^python -m ", "", call).split()[0] for call in calls("./check")]
     assert tools == ["ruff", "ruff", "mypy", "typos", "pytest"]
-    assert started("check", "style")[2] == calls[:4]
-    _, _, calls = started("check", "-m", "slow", "tests/metrics")
-    assert calls == ["python -m pytest -m slow tests/metrics"]
+    assert calls("./check", "-m", "slow", "tests/x") == ["python -m pytest -m slow tests/x"]
 
 
 PROGRAMS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 SMALL = "data.users=2 data.size_scale=0.02 figures=false panel=quick curves_per_user=0"
 
 
-def run_entry(folder, entry, **given):
-    """Run the command line of an entry point as MLflow does, which quotes every value."""
-    described = yaml.safe_load((ROOT / "MLproject").read_text(encoding="utf-8"))
-    point = described["entry_points"][entry]
+@pytest.mark.parametrize(
+    ("entry", "given", "expected"),
+    [
+        (
+            "main",
+            {"overrides": "'notes=my cards *' seed=$HOME"},
+            ["algo=fsrs6", "notes=my cards *", "seed=$HOME"],
+        ),
+        ("sweep", {"algos": "avg,hlr"}, ["-m", "algo=avg,hlr"]),
+        ("search", {"algo": "hlr", "sweep": "optuna"}, ["-m", "algo=hlr", "sweep=optuna"]),
+        (
+            "compare",
+            {"runs": "'my runs' b", "options": "metric=auc"},
+            ["my runs", "b", "metric=auc"],
+        ),
+    ],
+)
+def test_an_entry_point_passes_words_on_as_they_were_typed(
+    tmp_path, monkeypatch, entry, given, expected
+):
+    """A shell takes the command apart, in which MLflow has quoted every value."""
+    (tmp_path / "a file").touch()  # what a pattern would find
+    point = yaml.safe_load((ROOT / "MLproject").read_text("utf-8"))["entry_points"][entry]
     defaults = {name: of.get("default") for name, of in point["parameters"].items()}
     values = {name: shlex.quote(str(value)) for name, value in {**defaults, **given}.items()}
-    command = ["bash", "-c", point["command"].format(**values)]
-    return process(command, cwd=folder, env={**os.environ, "PATH": PROGRAMS})
-
-
-@pytest.mark.slow
-def test_arguments_are_separated_and_quoted_as_on_the_command_line(tmp_path):
-    (tmp_path / "a file").touch()  # what a pattern would find
-    overrides = "'notes=my cards *' \"hydra.run.dir=a b\" --cfg hydra"
-    done = run_entry(tmp_path, "main", overrides=overrides)
-    assert done.returncode == 0, done.stderr
-    expected = {"    - algo=fsrs6", "    - notes=my cards *", "    dir: a b"}
-    assert expected <= {*done.stdout.splitlines()}
-    wrong = {"overrides": "notes='a b' 'nots=a *'"}
-    for entry, given, told in (
-        ("sweep", {"algos": "avg", **wrong}, "nots=a"),
-        ("search", {"algo": "hlr", "sweep": "optuna_fsrs", **wrong}, "nots=a"),
-        ("compare", {"runs": "'my runs' 'no such $HOME'"}, "no such $HOME"),
-        ("main", {"overrides": "'notes=my cards"}, "algo=fsrs6 'notes=my cards: no closing"),
-    ):
-        done = run_entry(tmp_path, entry, **given)
-        assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
-        assert told in done.stderr
+    shown = f"python() {{ printf '%s\\n' \"$@\"; }}; {point['command'].format(**values)}"
+    flag, module, *typed = process(["bash", "-c", shown], cwd=tmp_path).stdout.splitlines()
+    run_module, began = runpy.run_module, []
+    monkeypatch.setattr(runpy, "run_module", lambda name, **_: began.extend([name, *sys.argv[1:]]))
+    monkeypatch.setattr(sys, "argv", [module, *typed])
+    run_module(module, run_name="__main__")
+    name = "srs_eval.compare" if entry == "compare" else "srs_eval"
+    assert (flag, began) == ("-m", [name, *expected])
+    monkeypatch.setattr(sys, "argv", [module, "srs_eval", "'notes=my cards"])
+    with pytest.raises(SystemExit, match="no closing quotation"):
+        run_module(module, run_name="__main__")
 
 
 @pytest.mark.slow

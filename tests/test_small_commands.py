@@ -8,13 +8,10 @@ from runpy import run_module
 from typing import Any
 
 import pytest
-import yaml
-from cases import ROOT
-from commands import process
 from omegaconf import MISSING
 
 from srs_eval.collection.command import Collection, report
-from srs_eval.errors import ConfigError, FitError
+from srs_eval.errors import ConfigError
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.words import read, status
 
@@ -54,28 +51,23 @@ def test_words_become_values_of_the_types_that_are_declared(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("error", "ends", "told"),
-    [
-        (ConfigError("this", "that"), 1, "srs_eval: this\nthat\n"),
-        (FitError("went astray"), 1, "srs_eval: went astray\n"),
-        (OSError(28, "No space", "file"), 1, "srs_eval: [Errno 28] No space: 'file'\n"),
-        (KeyboardInterrupt(), 130, ""),
-    ],
+    ("error", "ends"),
+    [(ConfigError("this", "that"), 1), (OSError(28, "this"), 1), (KeyboardInterrupt(), 130)],
 )
-def test_what_goes_wrong_is_told_and_ends_with_a_status(error, ends, told, capsys):
+def test_what_goes_wrong_is_told_and_ends_with_a_status(error, ends, capsys):
     def run(_):
         raise error
 
     assert status(Example, run, ["x"]) == ends
-    assert capsys.readouterr().err == told
+    assert ("this" in capsys.readouterr().err) == (ends == 1)
     assert status(Example, lambda _: 1, ["x"]) == 1
     assert status(Example, lambda _: None, ["x"]) == 0
 
 
 WRONG = {
-    "compare": [["wrong=1", "'wrong'"], ["intersect=7x", "7x"], ["", "no runs"], ["nope", "nope"]],
+    "compare": [["wrong=1", "'wrong'"], ["intersect=7x", "7x"], ["", "no runs"]],
     "export": [["run", "to"], ["run to=word", "to=word"], ["a b to=anki", "a b"]],
-    "fit": [["log.csv", "to"], ["nope.csv to=anki", "nope.csv"], ["x to=anki data=csv", "data"]],
+    "fit": [["log.csv", "to"], ["nope.csv to=anki", "nope.csv"]],
     "score": [["nope.jsonl", "nope.jsonl"], ["a.jsonl p=3", "'p'"]],
     "prepare": [["out=o data=synthetic", "data=synthetic"], ["data=csv data.path=x", "out"]],
     "collection": [["nope.colpkg", "nope.colpkg"], ["decks=x", "collection"]],
@@ -114,32 +106,13 @@ def test_every_command_explains_all_its_options(name, monkeypatch, capsys):
     assert [key for key in keys if not re.search(rf"\b{key}[=.]", page)] == []
 
 
-def test_help_waits_for_nothing_heavy(tmp_path):
-    heavy = ["pandas", "scipy", "numba", "mlflow", "matplotlib", "hydra", "torch"]
-    code = f"import sys, srs_eval.runs.commands; sys.exit(str({{*{heavy}}} & {{*sys.modules}}))"
-    assert process([sys.executable, "-c", code], cwd=tmp_path).stderr.strip() == "set()"
-
-
-def test_the_file_that_is_read_is_never_written(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("name", ["collection", "fit", "score"])
+def test_the_file_that_is_read_is_never_written(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for name, words in {"collection": [], "fit": ["to=anki"], "score": []}.items():
-        Path("log.csv").write_text("card,rating,time")
-        for out in ("log.csv", str(tmp_path / "log.csv")):
-            assert status(*EVERY[name], ["log.csv", *words, f"out={out}"]) == 1
-            assert f"out={out}" in capsys.readouterr().err
-        assert Path("log.csv").read_text() == "card,rating,time"
-        assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_an_mlproject_takes_words_as_a_shell_does(monkeypatch, capsys):
-    points = yaml.safe_load((ROOT / "MLproject").read_text("utf-8"))["entry_points"]
-    assert list(points) == ["main", "sweep", "compare", "search"]
-    begin = "python -m srs_eval.runs.mlproject srs_eval"
-    assert all(point["command"].startswith(begin) for point in points.values())
-    for texts, told in ((["'my runs' b", "metric=auc"], "my runs"), (["it's"], "no closing quot")):
-        monkeypatch.setattr(sys, "argv", ["mlproject", "srs_eval.compare", *texts])
-        monkeypatch.delitem(sys.modules, "srs_eval.compare", raising=False)
-        with pytest.raises(SystemExit) as end:
-            run_module("srs_eval.runs.mlproject", run_name="__main__")
-        assert told in f"{end.value.code}{capsys.readouterr().err}"
-        assert end.value.code
+    Path("log.csv").write_text("card,rating,time")
+    for out in ("log.csv", str(tmp_path / "log.csv")):
+        words = ["log.csv", f"out={out}", *["to=anki"] * (name == "fit")]
+        assert status(*EVERY[name], words) == 1
+        assert f"out={out}" in capsys.readouterr().err
+    assert Path("log.csv").read_text() == "card,rating,time"
+    assert len(list(tmp_path.iterdir())) == 1

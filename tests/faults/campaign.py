@@ -11,7 +11,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from functools import partial
 from itertools import count
 from multiprocessing.util import get_temp_dir
@@ -22,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / name) for name in ("faults", "runs", "")]
 
 import logs  # noqa: E402
+import pandas as pd  # noqa: E402
 import run_folders  # noqa: E402
-from judging import BAD, OUTCOMES, WAIT_LIMIT, judged, judged_within_limits  # noqa: E402
-from tabulate import tabulate  # noqa: E402
+from judging import BAD, judged, judged_within_limits  # noqa: E402
 from test_kills import end_and_repeat  # noqa: E402
 
 # How many cases of each kind a round has, and what tries one.
@@ -65,12 +64,11 @@ def tried(case, folder):
 
 def report(found):
     """Tell of cases with their outcomes: counts, and how to repeat each that is bad."""
-    counts = Counter((case.rsplit(" ", 2)[0], outcome) for case, outcome, _ in found)
-    rows = [[kind, *(counts[kind, outcome] for outcome in OUTCOMES)] for kind in KINDS]
-    table = tabulate(rows, ["kind", *OUTCOMES], "github")
+    table = pd.DataFrame(found, columns=["case", "outcome", "why"])
+    counts = pd.crosstab(table["case"].str.rsplit(" ", n=2).str[0], table["outcome"])
     again = "    python tests/faults/campaign.py --case"
     bad = [f'{end}: {why}\n{again} "{case}"' for case, end, why in found if end in BAD]
-    return "\n".join([table, "", *bad, ""])
+    return "\n".join([counts.to_string(), "", *bad, ""])
 
 
 def main(words=None):
@@ -88,8 +86,7 @@ def main(words=None):
         # whatever is started keeps its temporary files together
         (folder / "tmp").mkdir()
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder / "tmp")
-        # what all cases change is made once, which takes longer than a case may
-        made, why = judged_within_limits(run_folders.prepare, None, folder, WAIT_LIMIT)
+        made, why = judged_within_limits(run_folders.prepare, None, folder)
         if made != "accepted":
             raise RuntimeError(f"nothing to change was made: {why}")
         cases = [options.case] if options.case else drawn(options.seed, options.minutes)

@@ -10,9 +10,8 @@ import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-# What each means: docs/reliability.md.
+# Outcomes; the others are "clear error", "recorded" and "accepted".
 BAD = ("traceback", "hang", "lost", "wrong")
-OUTCOMES = ("clear error", "recorded", "accepted", *BAD)
 TIME_LIMIT = 60  # CPU seconds: a case that waits for a busy machine does not hang
 WAIT_LIMIT = 600  # seconds, for a case that waits for something that never comes
 MEMORY = 2_000_000_000  # bytes beyond what the process has when a case begins

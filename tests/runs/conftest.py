@@ -10,12 +10,9 @@ from sessions import STARTED
 
 @pytest.fixture(autouse=True)
 def _nothing_goes_on():
-    # what a shell runs in the background ignores Ctrl-C, and so would what is started here
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     for command in STARTED:
         for pid in command.processes:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        command.wait()
     STARTED.clear()

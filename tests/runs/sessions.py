@@ -1,14 +1,15 @@
-"""Commands in sessions of their own, which can be watched, killed and repeated.
+"""Commands in processes of their own, which can be watched, killed and repeated.
 
 The tests know commands, exit status, processes, the files of a run, and the store as MLflow's
 client shows it.
 """
 
+import atexit
 import json
+import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +21,11 @@ from itertools import count
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from mlflow import MlflowClient
+
+from srs_eval.__main__ import main
+from srs_eval.evaluation import limits
 
 HERE = Path(__file__).parent
 USERS, FOLDS = 6, 5
@@ -30,41 +35,38 @@ NO_STORE = "tracking=none"
 PLUG = ("--config-dir=plug", "algo=watched", "check_lookahead=false")
 RUN = (*PLUG, *DATA, *SMALL)
 PROCESSES = ("compute=processes", "compute.workers=2")
+JOBS = ("-m", "algo.factor=1,0.9")
 TIME_LIMIT = 240
 STARTED = []  # commands of the test that is running
+STOPPED = {signal.SIGINT: 130, signal.SIGTERM: 143}
 _TABLES = ("scores.parquet", "predictions.parquet", "curves.parquet", "fits.parquet")
 _COUNTS = ("users", "reviews", "fits", "failed", "skipped", "fallback", "not_converged")
 
 
-class Command(subprocess.Popen):
+class Command:
     """A command in a folder that has the plug-in of these tests; what it says goes to a file.
 
-    `seconds` is how long each fit takes at least, and `ways` says how fits fail, by user.
+    `seconds` is how long each fit takes at least, `ways` says how fits fail, by user, and `room`
+    how many bytes a file may have.
     """
 
-    def __init__(self, folder, *words, seconds=0, ways=None, wrap=(), **variables):
-        if not (folder / "plug").exists():
-            (folder / "plug" / "algo").mkdir(parents=True)
-            option = "_target_: watched.Watched\nfactor: 1.0\n"
-            (folder / "plug" / "algo" / "watched.yaml").write_text(option)
-            shutil.copy(HERE / "watched.py", folder)
+    def __init__(self, folder, *words, seconds=0, ways=None, room=None, **variables):
         self.folder, self.began, self.mark = folder, time.time(), uuid.uuid4().hex
         self.said = next(f for n in count() if not (f := folder / f"said_{n}.txt").exists())
-        variables |= {"FITS": str(folder / "fits.txt"), "SECONDS": str(seconds), "MARK": self.mark}
-        variables |= {"WAYS": json.dumps(ways or {}), "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
-        variables |= {"PYTHONPATH": str(HERE.parents[1])}
+        self.said.touch()
+        variables |= {**prepared(folder, seconds, ways), "MARK": self.mark}
         words = sorted(words, key=lambda word: not word.startswith("-"))  # flags come first
-        with self.said.open("w") as file:
-            super().__init__(
-                [*wrap, sys.executable, "-m", "srs_eval", *words],
-                cwd=folder,
-                env={**os.environ, **variables},
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        server = multiprocessing.get_context("forkserver")  # has all imports, which take seconds
+        about = (folder, self.said, words, variables, room)
+        self._process = server.Process(target=_main, args=about)
+        self._process.start()
+        self.pid = self._process.pid
         STARTED.append(self)
+
+    @property
+    def status(self):
+        """Exit status; None while it runs."""
+        return self._process.exitcode
 
     @property
     def text(self):
@@ -83,12 +85,13 @@ class Command(subprocess.Popen):
                 if self.mark.encode() in (place / "environ").read_bytes():
                     own[int(place.name)] = (place / "cmdline").read_bytes().replace(b"\0", b" ")
         ray = (b"/ray/", b"ray::DashboardAgent", b"ray::RuntimeEnvAgent", b"resource_tracker")
-        return [pid for pid, line in own.items() if not any(part in line for part in ray)]
+        others = [pid for pid, line in own.items() if not any(part in line for part in ray)]
+        return others + [self.pid] * (self.status is None)
 
     def until(self, condition):
         """Wait until something is so; it must be before the command ends."""
         while not condition():
-            assert self.poll() is None, f"ended first, {self.returncode}: {self.text}"
+            assert self.status is None, f"ended first, {self.status}: {self.text}"
             assert time.time() - self.began < TIME_LIMIT, self.text
             time.sleep(0.005)
         return self
@@ -104,24 +107,22 @@ class Command(subprocess.Popen):
             return
         with suppress(ProcessLookupError):
             (os.killpg if whom == "group" else os.kill)(self.pid, signal.SIGKILL)
-        self.wait(TIME_LIMIT)
+        self._process.join(TIME_LIMIT)
 
     def stop(self, number):
-        """Send a signal as a terminal or a scheduler does; return the seconds until the end."""
-        (os.killpg if number == signal.SIGINT else os.kill)(self.pid, number)
+        """Stop it as a terminal or a scheduler does: it ends soon, and says in lines why."""
+        soon = 2 * max(1, os.getloadavg()[0] / os.cpu_count())
         began = time.time()
-        self.wait(TIME_LIMIT)
-        return time.time() - began
+        (os.killpg if number == signal.SIGINT else os.kill)(self.pid, number)
+        self._process.join(TIME_LIMIT)
+        assert time.time() - began < soon
+        self.ended(STOPPED[number]).gone()
 
-    def ended(self, status=0):
-        """Wait for the end; it has this status and shows no traceback."""
-        try:
-            self.wait(TIME_LIMIT)
-        finally:
-            if self.poll() is None:
-                os.killpg(self.pid, signal.SIGKILL)
-        assert self.returncode == status, self.text
-        assert "Traceback" not in self.text
+    def ended(self, status=0, *, traceback=False):
+        """Wait for the end; it has this status, and shows a traceback only of a fit."""
+        self._process.join(TIME_LIMIT)
+        assert self.status == status, self.text
+        assert ("Traceback" in self.text) == traceback, self.text
         return self
 
     def gone(self, seconds=5):
@@ -132,6 +133,42 @@ class Command(subprocess.Popen):
         assert not self.processes
 
 
+def prepared(folder, seconds=0, ways=None):
+    """Write the plug-in, and return what it reads in the environment."""
+    if sys.platform != "linux":
+        pytest.skip("limits and /proc of Linux")
+    if not (folder / "plug").exists():
+        (folder / "plug" / "algo").mkdir(parents=True)
+        option = "_target_: watched.Watched\nfactor: 1.0\n"
+        (folder / "plug" / "algo" / "watched.yaml").write_text(option)
+        shutil.copy(HERE / "watched.py", folder)
+    variables = {"FITS": str(folder / "fits.txt"), "SECONDS": str(seconds)}
+    variables |= {"WAYS": json.dumps(ways or {}), "PYTHONPATH": str(HERE.parents[1])}
+    return {**variables, "COLUMNS": "80"}
+
+
+def _main(folder, said, words, variables, room):
+    """Be the command, as a shell starts it."""
+    os.setsid()
+    os.chdir(folder)
+    os.environ.update(variables)
+    for number in (1, 2):
+        os.dup2(os.open(said, os.O_WRONLY | os.O_APPEND), number)
+    if room:
+        import resource  # of POSIX
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    multiprocessing.process._parent_process = None  # it is no worker of anybody
+    limits._GRACE = 3.0
+    sys.path.insert(0, str(folder))
+    sys.argv = ["srs_eval", *words]
+    try:
+        main()
+    finally:
+        atexit._run_exitfuncs()
+
+
 def run(folder, *words, status=0, **options):
     """Run a command to its end."""
     return Command(folder, *words, **options).ended(status)
@@ -140,13 +177,6 @@ def run(folder, *words, status=0, **options):
 def fits(folder, since=0.0):
     """Count fits by job and user, in the order in which users were begun."""
     return Counter((job, user) for job, user, _, began in _begun(folder) if began >= since)
-
-
-def finished(folder):
-    """Return jobs and users that were finished a moment ago: their process went on to the next."""
-    settled = [row for row in _begun(folder) if row[3] < time.time() - 0.3]
-    under_way = {pid: (job, user) for job, user, pid, _ in settled}
-    return {(job, user) for job, user, pid, _ in settled if under_way[pid] != (job, user)}
 
 
 def _begun(folder):
@@ -182,8 +212,12 @@ def assert_same(folder, expected):
     for name, job in mine.items():
         ours, others = numbers(job), numbers(theirs[name])
         assert [part for part in {**ours, **others} if ours.get(part) != others.get(part)] == []
+        kinds = {
+            file.suffix or file.name.partition("_")[0] for file in job.rglob("*") if file.is_file()
+        }
+        assert kinds <= {".json", ".parquet", ".yaml", ".lock", ".log"}
     left = [file.name for file in folder.rglob("*")]
-    assert not [name for name in left if name in ("checkpoint", "parts") or "partial" in name]
+    assert not [name for name in left if name == "checkpoint" or "partial" in name]
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
 
 import numpy as np
@@ -12,14 +13,13 @@ from saved import assert_same, load_predictions, result_from, run_of, setup_of
 
 from srs_eval.algorithms.algorithm import Contribution, Part
 from srs_eval.algorithms.baselines import Average
-from srs_eval.errors import ConfigError
-from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.errors import ConfigError, FolderInUseError
+from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
 from srs_eval.metrics.means import MetricSummary
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.predictions import Curves, Predictions, concatenate
 from srs_eval.metrics.scores import brier, log_loss
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs import folder as files
 from srs_eval.runs.folder import Run, runs_below
 from srs_eval.runs.summary import Counts, Coverage, LeftOut, Summary
@@ -43,30 +43,37 @@ def every_column(user, seed, kind=np.float64):
     return Predictions(users=(user,), user=np.zeros(n, np.int64), curves=curves, **columns)
 
 
-def evaluation_of(predictions, *fits):
-    (user,) = predictions.users
-    return UserEvaluation(
-        user, fits or (Fit(user, 0, "ok"),), predictions, ReviewLog(len(predictions))
-    )
+def saved(folder, *every, fits=None):
+    """Save predictions of users as a run."""
+    users = [
+        UserEvaluation(user, fits or (Fit(user, 0, "ok"),), each, ReviewLog(len(each)))
+        for each in every
+        for user in each.users
+    ]
+    return result_from(users, PANEL, folder)
 
 
-def test_no_column_is_forgotten_and_users_of_both_kinds_and_precisions_share_a_file(tmp_path):
+def test_no_column_is_forgotten(tmp_path):
     parts = [every_column(user, user) for user in (5, 2)]
-    run = result_from(map(evaluation_of, parts), PANEL, tmp_path)
-    for read in (run, Run.read(tmp_path)):
+    for run in (saved(tmp_path, *parts), Run.read(tmp_path)):
         for part in parts:
-            assert_same(read.predictions(*part.users), part)
-        assert list(read.every_prediction())[1].users == (2,)
-        assert read.predictions("nobody") is None
+            assert_same(run.predictions(*part.users), part)
+        assert list(run.every_prediction())[1].users == (2,)
+        assert run.predictions("nobody") is None
     assert_same(load_predictions(tmp_path), concatenate(parts))
+    bare = replace(parts[0], curves=None, elapsed_days=None, nth_review=None, lapses=None)
+    saved(tmp_path, bare)
+    assert not (tmp_path / files.CURVES).exists()
+    assert_same(load_predictions(tmp_path), bare)
+
+
+def test_users_of_both_kinds_and_precisions_share_a_file(tmp_path):
     single, double = every_column(7, 1, np.float32), every_column("ann", 2)
-    run = result_from(map(evaluation_of, (single, double)), PANEL, tmp_path)
-    again = Run.read(tmp_path)
-    assert again.by_user.complete == ("7", "ann")  # by text, in every file
-    assert [fit.user for fit in again.fits()] == ["7", "ann"]
-    assert again.predictions("7").p.tolist() == single.p.tolist()
-    assert again.predictions("ann").p.dtype == np.float64
-    assert run.by_user.values.tolist() == again.by_user.values.tolist()
+    run = saved(tmp_path, single, double)
+    assert run.by_user.complete == ("7", "ann")  # by text, in every file
+    assert [fit.user for fit in run.fits()] == ["7", "ann"]
+    assert run.predictions("7").p.tolist() == single.p.tolist()
+    assert run.predictions("ann").p.dtype == np.float64
 
 
 def test_no_field_of_a_fit_is_forgotten(tmp_path):
@@ -80,7 +87,7 @@ def test_no_field_of_a_fit_is_forgotten(tmp_path):
     default = Fit(4, 0, "ok")
     names = [f.name for f in fields(Fit) if f.name not in ("user", "fold")]
     assert not any(getattr(fit, name) == getattr(default, name) for name in names)
-    run = result_from([evaluation_of(every_column(4, 1), fit, default)], PANEL, tmp_path)
+    run = saved(tmp_path, every_column(4, 1), fits=(fit, default))
     assert list(run.fits()) == [fit, default]
     assert (run.facts.fallback, run.facts.not_converged) == (1, 1)
 
@@ -88,10 +95,9 @@ def test_no_field_of_a_fit_is_forgotten(tmp_path):
 def test_no_field_of_a_summary_is_forgotten_and_a_file_is_whole_or_as_it_was(tmp_path):
     row = MetricSummary(0.5, 1.0, 2.0, 0.1, 0.9, 3, 2.5, np.nan, 1.0)
     values = {"str": "x", "int": 7, "bool": True, "float": 0.5}
-    changed = {f.name: values[f.type] for f in fields(Summary) if f.type in values}
     counts = Counts(9, 3, 0, 6, {"x": 1}, {"y": 2})
     summary = Summary(
-        **changed,
+        **{f.name: values[f.type] for f in fields(Summary) if f.type in values},
         metrics={"log_loss": row},
         thresholds=({"threshold": 0.9, "tp": np.nan},),
         left_out={"manual": 2},
@@ -110,7 +116,7 @@ def test_no_field_of_a_summary_is_forgotten_and_a_file_is_whole_or_as_it_was(tmp
     assert (file.read_text(), [*tmp_path.iterdir()]) == (text, [file])
 
 
-def test_what_is_damaged_is_named(logs_of, tmp_path):
+def test_anybody_can_read_a_run_and_what_is_damaged_is_named(logs_of, tmp_path):
     run_of(setup_of(Average(), logs_of(3, 1), PANEL), tmp_path)
 
     def read():
@@ -118,6 +124,10 @@ def test_what_is_damaged_is_named(logs_of, tmp_path):
         return [*run.every_prediction(), *run.fits()]
 
     assert read()
+    assert pq.read_schema(tmp_path / files.PREDICTIONS).names == [
+        *("user", "fold", "row", "card", "p", "recalled"),
+        *("day", "elapsed_days", "nth_review", "lapses", "last_rating", "recalls"),
+    ]
     for name in (files.SUMMARY, files.SCORES, files.PREDICTIONS, files.FITS):
         file = tmp_path / name
         content = file.read_bytes()
@@ -134,25 +144,29 @@ def test_what_is_damaged_is_named(logs_of, tmp_path):
 
 
 def test_a_run_of_nothing_can_be_saved_and_read(make_log, logs_of, tmp_path):
-    setup = setup_of(Average(), logs_of(make_log(cards=1)), default_panel())
-    run_of(setup, tmp_path)
-    again = Run.read(tmp_path)
-    assert (again.facts.users, again.facts.skipped, again.has_predictions) == (0, 1, False)
-    assert list(again.every_prediction()) == []
+    run = run_of(setup_of(Average(), logs_of(make_log(cards=1)), default_panel()), tmp_path)
+    assert (run.facts.users, run.facts.skipped, run.has_predictions) == (0, 1, False)
+    assert list(run.every_prediction()) == []
     assert runs_below(tmp_path) == [tmp_path]
 
 
-def test_anybody_can_read_predictions_and_what_is_missing_comes_back(logs_of, tmp_path):
-    work = EvaluateUser(logs_of("ann"), Average(), SrsBenchmark(), seed=0, curves=0)
-    predictions = work("ann").predictions
-    result_from([evaluation_of(predictions)], PANEL, tmp_path)
-    columns = pq.read_table(tmp_path / files.PREDICTIONS)
-    assert columns.column_names == [
-        *("user", "fold", "row", "card", "p", "recalled"),
-        *("day", "elapsed_days", "nth_review", "lapses", "last_rating", "recalls"),
-    ]
-    assert set(columns["user"].to_pylist()) == {"ann"}
-    bare = replace(predictions, curves=None, elapsed_days=None, nth_review=None, lapses=None)
-    result_from([evaluation_of(bare)], PANEL, tmp_path)
-    assert not (tmp_path / files.CURVES).exists()
-    assert_same(load_predictions(tmp_path), bare)
+def test_a_folder_has_one_command_or_shards_with_a_claim_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_SECONDS", 0)  # that a shard waits for another
+
+    def claim(shard):
+        with files.claimed(tmp_path, shard):
+            return False
+
+    def is_refused(shard=None):
+        with ThreadPoolExecutor(1) as pool:  # as another command
+            return isinstance(pool.submit(claim, shard).exception(), FolderInUseError)
+
+    with files.claimed(tmp_path):
+        assert not claim(None)  # the same command
+        assert is_refused()
+        assert is_refused("1/2")
+    assert not is_refused()
+    with files.claimed(tmp_path, "1/2"):
+        assert is_refused()
+        assert is_refused("1/2")
+        assert not is_refused("2/2")

@@ -11,36 +11,31 @@ import resource
 import signal
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from srs_eval import Algorithm
 
-A_LONG_TIME = 120
-_fits, _remembered = Counter(), []
+_A_LONG_TIME = 120
+_remembered = []
 
 
 def fail(error=ValueError):
     raise error("no fit for this user")
 
 
-def fail_once():
-    if _fits.total() == 2:
-        fail()
-
-
 def wait():
     """Wait for a file."""
-    while not os.path.exists("go"):  # noqa: PTH110
+    while not Path("go").exists():
         time.sleep(0.02)
 
 
 def devour():
     """Take memory until there is no more of a limit of 300 MB."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    pages = int(open("/proc/self/statm").read().split()[0])  # noqa: PTH123, SIM115
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + 300_000_000
     resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
     try:
@@ -50,30 +45,30 @@ def devour():
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
+def hold():
+    """Wait in compiled code that does not release the interpreter, nor returns for a signal."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    ctypes.PyDLL(None).sleep(_A_LONG_TIME)
+
+
 WAYS = {
-    **{"fail": fail, "fail_once": fail_once, "wait": wait, "devour": devour},
+    **{"fail": fail, "wait": wait, "devour": devour, "hold": hold},
     "interrupt": lambda: fail(KeyboardInterrupt),
     "leave": lambda: sys.exit(3),
-    "close": lambda: fail(GeneratorExit),
-    "hang": lambda: time.sleep(A_LONG_TIME),
-    # in compiled code that does not release the interpreter
-    "hold": lambda: ctypes.PyDLL(None).sleep(A_LONG_TIME),
+    "hang": lambda: time.sleep(_A_LONG_TIME),
     "end": lambda: os._exit(7),
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
 }
 
 
+@dataclass(frozen=True)
 class Share:
-    """Predicts a share of recalls, or something that is no prediction."""
+    """Predicts a share of recalls."""
 
-    def __init__(self, share, shape):
-        self.parameters = (share,)
-        self.shape = shape
+    parameters: tuple
 
     def predict(self, reviews, rows):
-        if self.shape == "short":
-            return np.full(len(rows) - 1, 0.5)
-        return np.full(len(rows), np.nan if self.shape == "nan" else self.parameters[0])
+        return np.full(len(rows), self.parameters[0])
 
 
 @dataclass(frozen=True)
@@ -84,15 +79,13 @@ class Watched(Algorithm):
 
     def fit(self, reviews, rows, rng):
         user = str(reviews.user)
-        _fits.update({user: 1})
-        _fits.update({other: -_fits[other] for other in [*_fits] if other != user})
-        with open(os.environ["FITS"], "a") as file:  # noqa: PTH123
+        with Path(os.environ["FITS"]).open("a") as file:
             file.write(f"{self.factor} {user} {os.getpid()} {time.time()}\n")
-        time.sleep(float(os.environ.get("SECONDS", "0")))
-        ways = json.loads(os.environ.get("WAYS", "{}"))
+        time.sleep(float(os.environ["SECONDS"]))
+        ways = json.loads(os.environ["WAYS"])
         way = ways.get(user, ways.get("all", ""))
         WAYS.get(way, int)()
         _remembered.append(user)
+        before = len(rows) + (len(_remembered) if way == "remember" else 0)
         recalled = np.asarray(reviews.rating)[rows] > 1
-        rows_before = len(rows) + (len(_remembered) if way == "remember" else 0)
-        return Share((recalled.sum() + 1) * self.factor / (rows_before + 2), way)
+        return Share(((recalled.sum() + 1) * self.factor / (before + 2),))
