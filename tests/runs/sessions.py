@@ -18,6 +18,7 @@ from collections import Counter
 from contextlib import suppress
 from functools import cache
 from itertools import count
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -160,6 +161,7 @@ def _main(folder, said, words, variables, room):
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     multiprocessing.process._parent_process = None  # it is no worker of anybody
+    resource_tracker._resource_tracker._fd = None  # what it leaves behind is its own
     limits._GRACE = 3.0
     sys.path.insert(0, str(folder))
     sys.argv = ["srs_eval", *words]
