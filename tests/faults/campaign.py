@@ -5,6 +5,7 @@ python tests/faults/campaign.py --case "csv 2026 17"      one case again
 """
 
 import argparse
+import multiprocessing
 import os
 import shutil
 import signal
@@ -22,7 +23,6 @@ sys.path[:0] = [str(ROOT / "tests" / name) for name in ("faults", "runs", "")]
 
 import logs  # noqa: E402
 import pandas as pd  # noqa: E402
-import run_folders  # noqa: E402
 from judging import BAD, judged, judged_within_limits  # noqa: E402
 from test_kills import end_and_repeat  # noqa: E402
 
@@ -32,7 +32,6 @@ KINDS = {
     "csv": (60, partial(logs.table_log, "csv")),
     "parquet": (60, partial(logs.table_log, "parquet")),
     "anki": (40, logs.anki_log),
-    "run folders": (20, run_folders.run_folder),
 }
 
 
@@ -80,15 +79,13 @@ def main(words=None):
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--case", help='one case again: "KIND SEED NUMBER"')
     options = parser.parse_args(words)
+    multiprocessing.set_forkserver_preload(["__main__", "srs_eval.runs.job"])
     get_temp_dir()  # of the server of processes, which outlives the folder
     with tempfile.TemporaryDirectory(prefix="campaign_", ignore_cleanup_errors=True) as place:
         folder = Path(place).resolve()
         # whatever is started keeps its temporary files together
         (folder / "tmp").mkdir()
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder / "tmp")
-        made, why = judged_within_limits(run_folders.prepare, None, folder)
-        if made != "accepted":
-            raise RuntimeError(f"nothing to change was made: {why}")
         cases = [options.case] if options.case else drawn(options.seed, options.minutes)
         found = [(case, *tried(case, folder)) for case in cases]
     sys.stdout.write(report(found))

@@ -3,7 +3,6 @@
 import io
 import multiprocessing
 import os
-import resource
 import signal
 import tempfile
 import traceback
@@ -15,7 +14,6 @@ BAD = ("traceback", "hang", "lost", "wrong")
 TIME_LIMIT = 60  # CPU seconds: a case that waits for a busy machine does not hang
 WAIT_LIMIT = 600  # seconds, for a case that waits for something that never comes
 MEMORY = 2_000_000_000  # bytes beyond what the process has when a case begins
-_PRELOADED = ["__main__", "srs_eval.runs.job", "srs_eval.compare", "srs_eval.exports.fitted"]
 _LONGEST_MESSAGE = 4_000  # characters of one that is still clear
 
 
@@ -58,12 +56,8 @@ def judged(function, *arguments):
 
 
 def judged_within_limits(function, random, place, seconds=TIME_LIMIT):
-    """Judge a function of a generator and a folder.
-
-    Its process is forked from a server that has all imports, and no thread.
-    """
+    """Judge a function of a generator and a folder, in a process of its own."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_PRELOADED)
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(theirs, seconds, function, random, place))
     process.start()
@@ -78,6 +72,8 @@ def judged_within_limits(function, random, place, seconds=TIME_LIMIT):
 
 def _answer(connection, seconds, function, random, place):
     """Judge within limits beyond what this process begins with."""
+    import resource  # of POSIX
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # what other processes start leaves its temporary files elsewhere
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="case_")

@@ -52,10 +52,19 @@ class Command:
     """
 
     def __init__(self, folder, *words, seconds=0, ways=None, room=None, **variables):
+        if sys.platform != "linux":
+            pytest.skip("limits and /proc of Linux")
+        if not (folder / "plug").exists():
+            (folder / "plug" / "algo").mkdir(parents=True)
+            option = "_target_: watched.Watched\nfactor: 1.0\n"
+            (folder / "plug" / "algo" / "watched.yaml").write_text(option)
+            shutil.copy(HERE / "watched.py", folder)
         self.folder, self.began, self.mark = folder, time.time(), uuid.uuid4().hex
         self.said = next(f for n in count() if not (f := folder / f"said_{n}.txt").exists())
         self.said.touch()
-        variables |= {**prepared(folder, seconds, ways), "MARK": self.mark}
+        variables |= {"FITS": str(folder / "fits.txt"), "SECONDS": str(seconds), "MARK": self.mark}
+        variables |= {"WAYS": json.dumps(ways or {}), "COLUMNS": "80"}
+        variables |= {"PYTHONPATH": str(HERE.parents[1])}
         words = sorted(words, key=lambda word: not word.startswith("-"))  # flags come first
         server = multiprocessing.get_context("forkserver")  # has all imports, which take seconds
         about = (folder, self.said, words, variables, room)
@@ -132,20 +141,6 @@ class Command:
         while time.time() < until and self.processes:
             time.sleep(0.05)
         assert not self.processes
-
-
-def prepared(folder, seconds=0, ways=None):
-    """Write the plug-in, and return what it reads in the environment."""
-    if sys.platform != "linux":
-        pytest.skip("limits and /proc of Linux")
-    if not (folder / "plug").exists():
-        (folder / "plug" / "algo").mkdir(parents=True)
-        option = "_target_: watched.Watched\nfactor: 1.0\n"
-        (folder / "plug" / "algo" / "watched.yaml").write_text(option)
-        shutil.copy(HERE / "watched.py", folder)
-    variables = {"FITS": str(folder / "fits.txt"), "SECONDS": str(seconds)}
-    variables |= {"WAYS": json.dumps(ways or {}), "PYTHONPATH": str(HERE.parents[1])}
-    return {**variables, "COLUMNS": "80"}
 
 
 def _main(folder, said, words, variables, room):

@@ -1,9 +1,6 @@
 """One folder, one command: second commands, shards, finished runs, changes, and bad places."""
 
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 from sessions import (
@@ -16,7 +13,6 @@ from sessions import (
     Command,
     assert_same,
     fits,
-    prepared,
     run,
     to,
     undisturbed,
@@ -127,37 +123,3 @@ def test_files_that_have_no_room_cost_nothing_that_was_done(tmp_path):
     again = run(tmp_path, *WORDS)
     assert len(fits(tmp_path, again.began)) == USERS - done
     assert_same(tmp_path / "out", undisturbed(*RUN))
-
-
-@pytest.mark.parametrize(
-    ("what", "size"),
-    [
-        pytest.param((), 100, marks=pytest.mark.slow),
-        *(pytest.param((), size, marks=pytest.mark.nightly) for size in (20, 60, 130)),
-        pytest.param(JOBS, 200, marks=pytest.mark.nightly),
-    ],
-)
-def test_a_disk_that_cannot_be_written_or_is_full_costs_nothing_that_was_done(tmp_path, what, size):
-    words = (*RUN, *what, NO_STORE, *to("place/out", what))
-    own = ("unshare", "-rm")
-    if subprocess.run([*own, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("no file systems of one's own here")
-    steps = ["mkdir place", "mount -t tmpfs -o ro none place"]
-    once = '"$@"; echo "status $?"'
-    for options in (f"rw,size={size}k", "size=50m"):
-        steps += [once, f"mount -o remount,{options} place"]
-    steps += [once, "cp -r place kept"]
-    command = [sys.executable, "-m", "srs_eval", *words]
-    done = subprocess.run(
-        [*own, "sh", "-c", "\n".join(steps), "sh", *command],
-        cwd=tmp_path,
-        env={**os.environ, **prepared(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    statuses = [line.split()[1] for line in done.stdout.splitlines() if line[:7] == "status "]
-    assert statuses == ["1", "1", "0"]
-    assert "place" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert_same(tmp_path / "kept" / "out", undisturbed(*RUN, *what))
