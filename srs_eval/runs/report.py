@@ -15,6 +15,7 @@ from tabulate import tabulate
 from srs_eval.algorithms.algorithm import IN_WORDS
 from srs_eval.errors import SrsEvalError
 from srs_eval.metrics.panel import Panel, shown_metrics
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.runs.summary import TRAITS, Summary
 
 if TYPE_CHECKING:  # with Hydra, which `score` does without
@@ -28,16 +29,17 @@ _HARDLY = 0.2
 def advice(run: Run, setup: Setup) -> list[str]:
     """Return what to add where the protocol hardly scores a log and another scores most."""
     covered = run.facts.coverage.reviews
-    in_fractional_days = getattr(setup.protocol, "in_fractional_days", False)
-    if covered.scored >= _HARDLY * covered.read or in_fractional_days:
+    if covered.scored >= _HARDLY * covered.read or isinstance(setup.protocol, SrsBenchmarkSecs):
         return []
     with suppress(SrsEvalError):
-        seconds = setup.source.read(setup.source.users()[0]).elapsed_seconds
-        if seconds is not None and (share := (seconds > 0).mean()) > 1 / 2:
+        reviews = setup.source.read(setup.source.users()[0])
+        task = SrsBenchmarkSecs()(reviews, same_day=True)
+        share = sum(len(fold.test) for fold in task.folds) / len(reviews)
+        if share > 1 / 2:
             return [
                 f"{setup.protocol.name} scores {100 * covered.scored / covered.read:.1f} % of the "
                 "reviews: add protocol=srs_benchmark_secs, which also scores those of one day "
-                f"({100 * share:.0f} % of the first user's)"
+                f"({100 * share:.0f} % of the first user's reviews are scored then)"
             ]
     return []
 

@@ -155,9 +155,22 @@ def test_a_log_of_one_day_per_card_is_told_which_protocol_scores_it(here):
     times = [(card, 1 + card // 9, hour) for card in range(200) for hour in range(8, 18, 2)]
     rows = [f"c{card},3,2024-01-{day:02}T{hour:02}:00" for card, day, hour in times]
     write(here.folder, {"log.csv": "\n".join(["card,rating,time", *rows])})
-    done = here("algo=avg", *QUIET, "data=csv", "data.path=log.csv", "panel=quick")
+    words = ("data=csv", "data.path=log.csv", "panel=quick")
+    done = here("algo=avg", *QUIET, *words)
     assert "0 of 1 users, 0 of 1,000" in done.out
-    assert "protocol=srs_benchmark_secs" in done.out.splitlines()[0]
+    assert "protocol=srs_benchmark_secs" in (first := done.out.splitlines()[0])
+    scored = here("algo=avg", *QUIET, *words, "protocol=srs_benchmark_secs", "hydra.run.dir=out")
+    share = summary_of(here.folder / "out")["coverage"]["reviews"]["scored"] / 1000
+    assert f"({100 * share:.0f} % of the first user's reviews" in first
+    assert "add protocol=" not in scored.out
+
+
+def test_no_protocol_is_proposed_that_scores_as_little(here):
+    rows = [f"{card},3,{1_700_000_000 + 600 * n + card}" for n in range(600) for card in (1, 2)]
+    write(here.folder, {"log.csv": "\n".join(["card,rating,time", *rows])})
+    words = ("data=csv", "data.path=log.csv", "panel=quick")
+    for name in ("srs_benchmark", "srs_benchmark_secs"):  # at most 128 reviews of a card
+        assert "add protocol=" not in here("algo=avg", *QUIET, *words, f"protocol={name}").out
 
 
 @pytest.mark.slow
