@@ -117,7 +117,7 @@ def score(
     recalled : bool [n], or 0 and 1
         Outcome.
     elapsed_days, nth_review, lapses : [n], optional
-        What RMSE(bins) groups reviews by; without all three it is NaN. See `RmseBins`.
+        What RMSE(bins) groups reviews by; without all three it is NaN.
     card, day, user : [n], optional
         Card, day and user of each review, numbers or names. All reviews are scored together;
         intervals come from resampling users, or where there is one user, or none is given,

@@ -1,7 +1,7 @@
 """The metrics of the panel: functions of a `Tally`, which says what is in its columns.
 
 Natural logarithms throughout. A score that cannot be defined is NaN: a skill against the base rate
-where only one outcome happened. A panel has NaN throughout where there are no reviews.
+where only one outcome happened. Intervals over users are those of `means`, others of `bootstrap`.
 RMSE(bins) and ECE must not rank models alone: a useless predictor that watches the bins scores
 near 0.
 """

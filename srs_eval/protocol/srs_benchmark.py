@@ -25,6 +25,8 @@ class SrsBenchmark:
 
     Fits learn from all of these before the block they are tested on, the first from a sixth. Others
     of a day are in the histories of algorithms that say so (``same_day``), and are never scored.
+    Cards whose first interval is rare for the user are left out, and so is what follows a card's
+    128th review; users with fewer than 6 rows are skipped (`in_whole_days`).
 
     How often a model is refitted moves its numbers more than which of its relatives it is, so more
     than five fits have a name of their own: their numbers belong beside each other.
