@@ -11,10 +11,9 @@ Everything srs_eval reports rests on this loop::
 Where the protocol refits often (``task.warm_start``), an algorithm that has ``refit`` is also
 given the model of the fold before. What the functions below add is bookkeeping: a status for every
 fit, a sample of forgetting curves, and the facts about each scored review that metrics need. They
-cut the log off after the last row in question. Row numbers, times and predictions are copied, so
-that an algorithm may write into them. Whether `predict` reads outcomes of its rows is what
-`check_algorithm` tests; a user who lacks a fold is in no mean (`scoring`). What is trained from
-nothing is asked after each step for the loss on the test rows, which is noted.
+cut the log off after the last row in question. Row numbers, times and predictions are copied: an
+algorithm may write into them. That `predict` reads no outcome of its rows, `check_algorithm` tests;
+a user who lacks a fold is in no mean (`scoring`). What is trained from nothing notes its test loss.
 """
 
 from __future__ import annotations
