@@ -1,4 +1,4 @@
-"""Simulated people: pinned, calibrated, as published, and with other schedulers."""
+"""Simulated people: pinned, and calibrated."""
 
 import hashlib
 from itertools import pairwise
@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from srs_eval.data.simulated.scheduler import draw_app
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ReviewLogError
 
@@ -74,18 +73,3 @@ def test_a_source_reads_only_whom_it_has():
     assert len(many.users()) == 1_000_000_000
     assert len(many.read(999_999_999)) <= 50
     assert SyntheticUsers(max_reviews=1).read(1).elapsed_days.tolist() == [-1]
-
-
-def test_schedulers_ask_for_the_intervals_of_their_rules(transcript):
-    """Ratings, after the first with the days before them; fuzz is in the middle of its range."""
-
-    def told_by(name, first, *later):
-        app = draw_app(np.random.default_rng(1), name)
-        states = [app.first(np.array([int(first)]))]
-        for rating, days in (map(int, word.split("@")) for word in later):
-            states.append(app.later(states[-1], np.array([days]), np.array([rating])))
-        asked = [int(app.interval(each[0], np.array([0.5]))[0]) for each in states]
-        state = " ".join(f"{float(value[0]):.4f}" for value in states[-1])
-        return f"  state {state}, asked for {asked}\n"
-
-    transcript("schedulers", told_by)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from srs_eval.data.simulated.scheduler import OWN, draw_app
+from srs_eval.data.simulated.scheduler import App
 
 # Scored reviews per user of the public srs-benchmark: minimum assumed, the nine published
 # percentiles, and the published maximum.
@@ -56,19 +56,27 @@ class Memory:
 
 
 class Learner:
-    """A person who makes so many reviews on a later day than the card's review before.
+    """A person who makes `later_reviews` reviews on a later day than the card's review before.
 
-    Longer logs take longer lives, with much room around that.
+    A `size_scale` of 0.1 is for a tenth of the published sizes. Longer logs take longer lives, with
+    much room around that.
     """
 
-    def __init__(self, later_reviews: int, rng: np.random.Generator, scheduler: str = OWN) -> None:
+    def __init__(
+        self, rng: np.random.Generator, size_scale: float, max_reviews: int | None
+    ) -> None:
+        shares, sizes = _SIZE_SHARES, np.log(_SIZES)
+        scored = size_scale * math.exp(np.interp(rng.random(), shares, sizes))
+        # A log of `max_reviews` rows has up to 0.75 times as many such reviews.
+        most = np.inf if max_reviews is None else math.ceil(0.75 * max_reviews)
+        later_reviews = int(min(max(600, round(scored / _SCORED_SHARE / _KEPT_SHARE)), most))
         self.later_reviews = later_reviews
         days = _scattered(480 * (later_reviews / 15000) ** 0.35, 0.5, rng)
         # Days between the first and the last chance to study
         self.life_days = int(np.clip(days, 45, 4000))
         passes_only = rng.random() < 0.2
         goes_on = np.clip(rng.beta(5, 2.2), 0.3, 0.98)
-        self.app = draw_app(rng, scheduler)  # What schedules their cards
+        self.app = App(rng)  # What schedules their cards
         self.memory = Memory(rng)
         # What is added to their log-odds of recall, always. Who fails much more than the app
         # promises gives up before they have a long log.
@@ -95,17 +103,6 @@ class Learner:
         self.decks = int(rng.geometric(1 / 5))  # How many decks their cards are in
         self.leech_lapses = rng.integers(6, 17)  # A card forgotten this often is given up
         self.answer_ms = _scattered(9000, 0.6, rng)  # Median time to answer, in milliseconds
-
-
-def draw_later_reviews(rng: np.random.Generator, size_scale: float, max_reviews: int | None) -> int:
-    """Draw how many reviews on later days a user makes: the first draw of every user.
-
-    A `size_scale` of 0.1 is for a tenth of the published sizes. A log of `max_reviews` rows has
-    up to 0.75 times as many such reviews.
-    """
-    scored = size_scale * math.exp(np.interp(rng.random(), _SIZE_SHARES, np.log(_SIZES)))
-    reviews = max(600, round(scored / _SCORED_SHARE / _KEPT_SHARE))
-    return reviews if max_reviews is None else min(reviews, math.ceil(0.75 * max_reviews))
 
 
 def _scattered(median: float, deviation: float, rng: np.random.Generator) -> float:
