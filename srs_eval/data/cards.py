@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews, columns_of
+from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 
 Clock = TypeVar("Clock", IntArray, FloatArray)
-Values = TypeVar("Values", IntArray, BoolArray)
 
 FIRST = -1  # In place of the interval before a card's first review
 # Numbers that fit into 16 bits are sorted several times as fast as others.
@@ -41,12 +40,12 @@ class CardRows:
 
     def any(self, event: BoolArray) -> BoolArray:
         """Return for each row whether the event happened at any row of the same card."""
-        happened = np.logical_or.reduceat(event[self.order], self.begins)
-        return self._by_row(np.repeat(happened, self.lengths))
+        happened: BoolArray = np.bincount(self.number, event) > 0
+        return happened[self.number]
 
     def first(self) -> IntArray:
         """Row number of the first row of each row's card."""
-        return self._by_row(np.repeat(self.order[self.begins], self.lengths))
+        return self.order[self.begins][self.number]
 
     def previous(self) -> IntArray:
         """Row number of the card's row before each row, -1 where there is none."""
@@ -64,7 +63,7 @@ class CardRows:
         before[self.begins] = 0
         return self._by_row(before)
 
-    def _by_row(self, values: Values) -> Values:
+    def _by_row(self, values: IntArray) -> IntArray:
         """Return values that are ordered by card in the order of the log."""
         result = np.empty_like(values)
         result[self.order] = values
@@ -173,18 +172,12 @@ def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
 
     Returns the log and the rows of the reviews added.
     """
+    count = len(reviews)
     _, last = np.unique(reviews.card[::-1], return_index=True)
-    last = np.sort(len(reviews) - 1 - last)
-    rows = np.arange(len(reviews), len(reviews) + len(last))
-    following = {
-        "day": reviews.day.max(initial=0),
-        "rating": _ANY_RATING,
-        "elapsed_days": 1,
-        "elapsed": 1.0,
-        "row": rows,
-    }
-    columns: dict[str, Any] = {}
-    for name, column in columns_of(reviews).items():
-        added = np.broadcast_to(following.get(name, column[last]), column[last].shape)
-        columns[name] = np.concatenate([column, added.astype(column.dtype)])
-    return replace(reviews, **columns), rows
+    longer = reviews.take(np.r_[np.arange(count), np.sort(count - 1 - last)])
+    rows = np.arange(count, len(longer))
+    longer.day[rows] = reviews.day.max(initial=0)
+    longer.rating[rows] = _ANY_RATING
+    longer.elapsed_days[rows] = longer.elapsed[rows] = 1
+    longer.row[rows] = rows
+    return longer, rows

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.cards import previous_review, since_previous
-from srs_eval.data.cells import identities, whole_numbers
+from srs_eval.data.cards import FIRST
+from srs_eval.data.cells import identities, numbers, whole_numbers
 from srs_eval.data.files import check_columns, existing, read_table
 from srs_eval.data.options import Columns, Selection, TableOptions
-from srs_eval.data.reviews import BoolArray, Reviews, User
+from srs_eval.data.reviews import Reviews, User
 from srs_eval.data.schema import Draft, identify_cards
 from srs_eval.data.table import Logs, Rows, TableSource, by_user
-from srs_eval.errors import ReviewLogError, Violation
+from srs_eval.errors import ReviewLogError
 from srs_eval.places import Place
 
 _NEEDED = Columns(card="card_id", rating="rating", time=None, day="day_offset")
@@ -121,41 +121,23 @@ class RevlogsFolder(TableSource):
         return str(file), table
 
     def log(self, user: User, source: str, rows: pd.DataFrame, columns: Columns) -> Reviews:
-        """Make one user's log of the rows that are answers; all are checked as they stand."""
+        """Make one user's log of the rows that are answers."""
         present = {noun: name for noun, name in _OPTIONAL.items() if name in rows}
         columns = replace(columns, **present)
         check_columns(source, [*rows.columns], columns, of_user=False)
         log = Draft.of(source, rows, columns.used)
         identify_cards(log)
         log.check()
-        log.columns["card"] = identities(log.columns["card"])
+        card = log.columns["card"] = identities(log.columns["card"])
         rating, unreadable = whole_numbers(log.columns["rating"])
-        unknown = ((rating < 1) | (rating > 4)) & ~unreadable
-        # The other columns are checked with all rows in place; there, any rating will do, and
-        # the states of rows that are no answers are none of ours.
-        for noun, any_known in (("rating", 1), ("state", 0)):
-            if unknown.any() and noun in log.columns:
-                log.columns[noun] = log.columns[noun].mask(unknown, any_known)
-        everything = log.finished(user)
-        if unknown.all():
-            nothing = Violation("no row has a rating from 1 to 4", "empty", columns.rating)
-            raise ReviewLogError(source, [nothing])
-        return _without(everything, unknown) if unknown.any() else everything
-
-
-def _without(reviews: Reviews, unknown: BoolArray) -> Reviews:
-    """Leave rows out, joining the intervals before and after each."""
-    answers = reviews.take(~unknown)
-    previous = previous_review(answers.card)
-    elapsed_days, seconds = since_previous(answers.day, previous), reviews.elapsed_seconds
-    if seconds is not None:
-        clock = pd.Series(np.maximum(seconds, 0)).groupby(reviews.card).cumsum().to_numpy()
-        seconds = since_previous(clock[~unknown], previous)
-    return replace(
-        answers,
-        elapsed_days=elapsed_days,
-        elapsed=np.maximum(elapsed_days, 0).astype(np.float64),
-        elapsed_seconds=seconds,
-        row=np.arange(len(answers), dtype=np.int64),
-        left_out={"rating outside 1 to 4": int(unknown.sum())},
-    )
+        answers = ((rating >= 1) & (rating <= 4)) | unreadable
+        if not answers.all():
+            log.left_out["rating outside 1 to 4"] = int(np.sum(~answers))
+            log.columns.pop("elapsed_days", None)  # which are derived from days
+            seconds = log.columns.get("elapsed_seconds", pd.Series(0, card.index))
+            clock = pd.Series(numbers(seconds)).clip(lower=0).groupby(card).cumsum()
+            log.take(answers)
+            if "elapsed_seconds" in log.columns:
+                since = clock[answers].groupby(card[answers]).diff().fillna(FIRST)
+                log.columns["elapsed_seconds"] = since.reset_index(drop=True)
+        return log.finished(user)
