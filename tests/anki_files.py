@@ -28,6 +28,42 @@ ROWS = [
     ((START + 11 * DAY) * 1000, 5, 4, 2300, 2000, 1),
 ]
 
+# Statements that no honest program makes; each is refused by itself.
+_ENDLESS = "with recursive r(n) as (select 1 union all select n + 1 from r) select n"
+_COMPUTED = "cid, ivl, factor, time, type, ease integer as (length(hex(cid)))"
+_COPY = "create table other as select * from revlog"
+_INSTEAD = "drop table revlog; alter table other rename to revlog"
+FORGED = (
+    f"drop table REVLOG; create view REVLOG as {_ENDLESS} id, 5 cid, 3 ease, 0 ivl, 0 type from r",
+    f"drop table col; create view col as {_ENDLESS} crt, '' conf from r",
+    f"drop table cards; create view cards as {_ENDLESS} id, 5 did, 0 odid, 1 nid, 0 ord from r",
+    "drop table cards; create virtual table cards using rtree(id, did, odid)",
+    "create virtual table other using fts4(content=revlog, id)",
+    f"drop table revlog; create table revlog (id integer primary key, {_COMPUTED} virtual)",
+    f"drop table revlog; create table revlog (id integer primary key, {_COMPUTED} stored)",
+    "update col set conf = zeroblob(67108865)",
+    "drop table col; alter table revlog rename column ease to eaze",
+    f"{_COPY}; {_INSTEAD}; update revlog set id = 'soon' where id > 0",
+    f"{_COPY} union all select * from revlog; {_INSTEAD}",
+    "update revlog set time = null; pragma writable_schema = on; "
+    "update sqlite_master set sql = replace(sql, 'time,', 'time not null,')",
+    "delete from col",
+    "insert into col select * from col",
+    *(f"update col set conf = '{text}'" for text in ('{"schedVer', "[" * 50_000, "[1]", "7")),
+    *(f"insert into config values ('rollover', {value})" for value in ("x'ff'", "null", "'24'")),
+    "insert into config values ('rollover', '[1]')",
+    "insert into config values ('localOffset', '841')",
+    "insert into config values ('schedVer', '3')",
+    "update cards set id = null where id = 5",
+    "update cards set did = 1e30 where id = 5",
+    "insert into cards select * from cards",
+    *(
+        f"drop table decks; alter table col add column decks; update col set decks = '{text}'"
+        for text in ("{", "7")
+    ),
+    "alter table col add column models; update col set models = '{'",
+)
+
 
 @contextmanager
 def opened(path):

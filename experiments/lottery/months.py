@@ -18,8 +18,7 @@ import pandas as pd
 from options import IntervalOptions
 from rules import EASY, GOOD, HARD, Answers, Lots, Rule, drawn, fuzz_bounds, fuzz_factor, possible
 
-from srs_eval.data.anki.collection import CollectionLog
-from srs_eval.data.anki.rules import FILTERED, MANUAL
+from srs_eval.data.anki.collection import FILTERED, MANUAL, CollectionLog
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 

@@ -18,9 +18,8 @@ from srs_eval.algorithms.fsrs.current import CurrentParameters, as_fsrs6
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
 from srs_eval.collection.words import Change
-from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.collection import AnkiCollection, scheduled_now
 from srs_eval.data.anki.groups import FsrsSettings, read_fsrs_settings
-from srs_eval.data.anki.rules import scheduled_now
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews, User
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.evaluate import EvaluateUser

@@ -14,9 +14,8 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.sessions.session_filter import Mixture
 from srs_eval.collection.truth import shares
 from srs_eval.comparison.entry import read_entry
-from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.collection import ELSEWHERE, AnkiCollection, scheduled_now
 from srs_eval.data.anki.groups import Preset, preset_of, read_fsrs_settings
-from srs_eval.data.anki.rules import ELSEWHERE, scheduled_now
 from srs_eval.errors import ReviewLogError
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.commands import COMMANDS

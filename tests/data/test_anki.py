@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srs_eval.data.anki import rules
-from srs_eval.data.anki.collection import AnkiCollection
+from srs_eval.data.anki.collection import AnkiCollection, select_reviews
 
 DAY_MS = 86_400_000
 
@@ -308,7 +307,7 @@ def test_the_rule_of_any_rows_is_that_of_ankis_optimizer(drawn):
     number, cid, ease, factor, _, kind = np.array(rows, np.int64).reshape(-1, 6).T
     columns = {"id": number, "cid": cid, "ease": ease, "factor": factor, "type": kind}
     log = np.rec.fromarrays([*columns.values()], names=[*columns])
-    found, state, left_out = rules.select_reviews(log, np.ones(len(rows), bool))
+    found, state, left_out = select_reviews(log, np.ones(len(rows), bool))
     assert found.tolist() == [row[0] for row, _ in expected]
     states = [row[5] + 1 if place else 0 for row, place in expected]
     assert state.tolist() == states

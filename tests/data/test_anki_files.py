@@ -1,16 +1,36 @@
-"""Files made by hand for `AnkiCollection`: packing, days, decks, cards and the scheduler."""
+"""Files made by hand for `AnkiCollection`: packing, days, decks, the scheduler, damage and harm."""
 
 import json
+import os
+import random
 import sqlite3
+import zipfile
 from contextlib import closing
 
 import numpy as np
 import pytest
 import zstandard
-from anki_files import DAY, ROWS, START, change, collection, field, number, package, read
+from anki_files import (
+    DAY,
+    FORGED,
+    ROWS,
+    START,
+    change,
+    collection,
+    field,
+    number,
+    opened,
+    package,
+    read,
+    with_decks,
+)
+from judging import judged
+from logs import anki_log
 
+from srs_eval.data.anki import database
 from srs_eval.data.anki.collection import AnkiCollection
 from srs_eval.data.anki.groups import preset_of_deck
+from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
 from srs_eval.protocol.candidates import in_seconds
 
@@ -57,23 +77,41 @@ def test_an_impossible_answer_time_is_not_known_and_the_review_stays(tmp_path, t
     assert read(collection(tmp_path / "c.anki2", every)).duration_ms is None
 
 
-def test_days_begin_where_the_collection_says(tmp_path, transcript):
-    """Version 1 counts from the creation stamp; minutes are west of UTC."""
-    path = tmp_path / "a.anki2"
+@pytest.mark.parametrize(
+    ("settings", "options", "hour"),
+    [
+        # version 1 counts from the creation stamp, 2:00
+        ({}, {"scheduler": 1}, 2),
+        ({"schedVer": 1, "rollover": 9, "creationOffset": 0}, {}, 2),
+        ({"schedVer": 2, "creationOffset": 0}, {"scheduler": 1}, 2),
+        # later versions begin at the rollover hour, of a zone in minutes west of UTC
+        ({"schedVer": 2, "creationOffset": 0}, {}, 4),
+        ({"schedVer": 2, "creationOffset": 0, "rollover": 3}, {}, 3),
+        ({"schedVer": 2, "creationOffset": -60, "rollover": 3}, {}, 2),
+        ({"schedVer": 2, "creationOffset": 0, "localOffset": -120}, {}, 2),
+        ({"schedVer": 2, "rollover": -2, "localOffset": -330}, {}, 16.5),
+        ({"schedVer": 2, "rollover": 4}, {}, 2),
+        ({"schedVer": 2, "rollover": 3}, {"utc_offset_minutes": 60}, 2),
+        ({"schedVer": 2, "creationOffset": 0}, {"rollover_hour": 2}, 2),
+        ({"localOffset": -330}, {"rollover_hour": 5, "utc_offset_minutes": 0}, 5),
+    ],
+)
+@pytest.mark.parametrize("table", [False, True])
+def test_days_begin_where_the_collection_says(tmp_path, settings, options, hour, table):
+    path = collection(tmp_path / "a.anki2", settings=settings, table=table)
+    log = AnkiCollection(path, **options).read_with_table("a")
+    assert log.start == hour * 3600
+    days = [(row[0] // 1000 - log.start) // DAY for row in ROWS]
+    assert log.reviews.day.tolist() == [day - days[0] for day in days]
 
-    def told_by(*words):
-        pairs = [word.split("=") for word in words]
-        given = {name: int(value) for name, value in pairs}
-        options = {name: given.pop(name) for name in [*given] if "_" in name or name == "scheduler"}
-        path.unlink(missing_ok=True)
-        log = read(collection(path, settings=given, table="rollover" in given), **options)
-        return f"  {log.day.tolist()}, {log.notes[1]}\n"
 
-    transcript("anki_days", told_by)
+def test_a_day_ends_a_millisecond_before_the_next(tmp_path):
     midnight = START + 2 * 3600
     rows = [(midnight * 1000 - 1, 5, 3, 0, 1, 0), (midnight * 1000, 5, 3, 0, 1, 0)]
     path = collection(tmp_path / "b.anki2", rows, settings={"schedVer": 2, "creationOffset": 0})
     assert read(path).day.tolist() == [0, 1]
+    with pytest.raises(ReviewLogError, match=r"data\.utc_offset_minutes"):
+        read(collection(tmp_path / "c.anki2"), rollover_hour=4)
 
 
 def test_the_newest_collection_of_a_package_is_read_whatever_its_name(tmp_path):
@@ -81,15 +119,12 @@ def test_the_newest_collection_of_a_package_is_read_whatever_its_name(tmp_path):
     stub = b"never looked at"
     # As Anki writes it: a stream that does not declare how long its content is.
     compressed = zstandard.ZstdCompressor(write_content_size=False).compress(plain)
+    old = {"collection__anki2": stub, "collection__anki21": plain}
+    new = {**old, "meta": b"\x08\x03", "collection__anki21": stub}
     packages = {
         "wrongly-named.txt": {"collection__anki2": plain},
-        "old.colpkg": {"collection__anki2": stub, "collection__anki21": plain},
-        "new.colpkg": {
-            "meta": b"\x08\x03",
-            "collection__anki2": stub,
-            "collection__anki21": stub,
-            "collection__anki21b": compressed,
-        },
+        "old.colpkg": old,
+        "new.colpkg": {**new, "collection__anki21b": compressed},
     }
     for name, members in packages.items():
         assert len(read(package(tmp_path / name, **members))) == 4, name
@@ -121,15 +156,8 @@ def groups_of(log):
 def test_what_cannot_be_read_of_decks_and_note_types_is_not_known(tmp_path):
     templates = [{"ord": "0", "name": "a"}, 5, {"ord": 0, "name": "Card_1"}, {"ord": 1}]
     odd = {"7": [], "8": {"tmpls": 5}, "x": {}}
-    objects = {
-        "models": {"70": {"name": "Basic", "tmpls": templates}, **odd},
-        "decks": {
-            "1": {"name": "a", "conf": 3},
-            "2": {"conf": 1.5},
-            "9" * 19: {"name": "z"},
-            "4": 4,
-        },
-    }
+    decks = {"1": {"name": "a", "conf": 3}, "2": {"conf": 1.5}, "9" * 19: {"name": "z"}, "4": 4}
+    objects = {"models": {"70": {"name": "Basic", "tmpls": templates}, **odd}, "decks": decks}
     path = change(
         collection(tmp_path / "a.anki2"),
         *(f"alter table col add column {name}" for name in objects),
@@ -143,7 +171,7 @@ def test_what_cannot_be_read_of_decks_and_note_types_is_not_known(tmp_path):
     assert log.titles == {**titles, "template": {70_000: "Basic: Card_1"}}
     assert groups_of(log) == [1, 3, 1, 70, 70_000]
     log = read(change(path, "update cards set did = 2, nid = 2"))
-    assert groups_of(log) == [2, -1, 2, None, None]
+    assert groups_of(log) == [2, None, 2, None, None]
 
 
 def test_the_preset_of_a_normal_deck_is_found_or_not_known():
@@ -156,23 +184,21 @@ def test_the_preset_of_a_normal_deck_is_found_or_not_known():
 
 
 # (ease, ivl) of the learning steps of one card: seconds are negative, days positive.
-OF_1, OF_2 = [(1, -60), (2, -600), (2, 1)], [(1, -60), (3, -600), (3, 1), (2, -300), (4, 4)]
-EITHER, AGAIN, EASY = [(1, -60), (2, -600), (3, 1)], [(1, -60)] * 3, [(4, 1)]
+NO_EASY, WITH_EASY = [(1, -60), (2, -600), (3, 1)], [(3, -600), (2, -300), (4, 4)]
+AGAIN, EASY = [(1, -60)] * 3, [(4, 1)]
 ASKED = None
 
 
 @pytest.mark.parametrize(
     ("name", "stated", "steps", "version"),
     [
-        *(("Ann.anki2", stated, EITHER, stated) for stated in (1, 2)),
-        *(("Ann.anki2", stated, OF_1, stated) for stated in (1, 2)),
-        *(("Ann.anki2", 1, OF_2, ASKED), ("Ann.anki2", 1, EASY, 1), ("Ann.anki2", 2, OF_2, 2)),
-        *(("c.colpkg", 1, EITHER, 1), ("c.colpkg", 2, OF_1, 2), ("c.colpkg", 1, OF_2, ASKED)),
+        *(("Ann.anki2", stated, NO_EASY, stated) for stated in (1, 2)),
+        *(("Ann.anki2", 1, WITH_EASY, ASKED), ("Ann.anki2", 1, EASY, 1)),
+        *(("Ann.anki2", 2, WITH_EASY, 2), ("c.colpkg", 1, NO_EASY, 1)),
+        *(("c.colpkg", 2, NO_EASY, 2), ("c.colpkg", 1, WITH_EASY, ASKED)),
         # Packages of decks have the setting of a fresh collection.
-        *(("d.apkg", 1, OF_1, 1), ("d.apkg", 1, OF_2, 2), ("d.apkg", 1, EITHER, ASKED)),
-        *(("d.apkg", 2, OF_1, ASKED), ("d.apkg", 2, OF_2, 2), ("d.apkg", 2, EITHER, 2)),
-        *(("d.apkg", 1, AGAIN, 1), ("collection.anki21", 1, OF_2, 2)),
-        *(("Ann.anki2", wrong, EITHER, ASKED) for wrong in (0, 3, "2", 2.0, True)),
+        *(("d.apkg", 1, NO_EASY, ASKED), ("d.apkg", 1, WITH_EASY, 2), ("d.apkg", 1, AGAIN, 1)),
+        *(("d.apkg", 2, NO_EASY, 2), ("collection.anki21", 1, WITH_EASY, 2)),
     ],
 )
 def test_the_version_is_told_from_the_setting_and_the_answers(
@@ -204,3 +230,208 @@ def test_only_steps_of_learning_are_renumbered_and_easy_of_anki_1_tells_nothing(
     last_of_2014 = 1_420_070_399_000
     rows = [(last_of_2014, 5, 4, 0, 10, 0, 1), (last_of_2014 + 1, 5, 2, 0, 10, 0, 1)]
     assert read(collection(tmp_path / "b.anki2", rows)).rating.tolist() == [4, 3]
+
+
+def refusal(path, **options):
+    with pytest.raises(ReviewLogError) as caught:
+        read(path, **options)
+    assert caught.value.source == str(path)
+    assert len(str(caught.value)) < 2000
+    return caught.value
+
+
+def sound(path, script=""):
+    """Write a collection that can be read, and change it."""
+    with_decks(collection(path, table=True), [(30, b"\x0a\x02\x08\x02")])
+    with opened(path) as changed:
+        changed.executescript(script)
+    return path
+
+
+_OTHER = "alter table revlog rename to other; create view revlog as select"
+# Forged in the schema, with and without a page of their own
+_FORGED_VIEW = """
+    drop table revlog; pragma writable_schema = on;
+    insert into sqlite_master values ('table', 'holidays', 'holidays', {}, '{} VIEW revlog AS
+    SELECT 1 id, 5 cid')
+"""
+VIEWS = (
+    f"{_OTHER} 1 id, 5 cid",
+    f"{_OTHER} * from other",
+    f"{_OTHER} one.* from other one join other two using (id)",
+    "drop table revlog; create virtual table revlog using fts4(id, cid, ease, factor)",
+    "drop table revlog; create virtual table revlog using rtree(id, cid, ease)",
+    *(_FORGED_VIEW.format(page, create) for page in (0, 2) for create in ("CREATE/**/", "create")),
+)
+
+
+@pytest.mark.parametrize("script", [*FORGED, *VIEWS])
+def test_a_forged_collection_is_refused(tmp_path, script):
+    refusal(sound(tmp_path / "a.anki2", script))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "kind"),
+    [
+        *(("factor", "null", "missing"), ("factor", "1e300", "out_of_range")),
+        *(("cid", "0", "out_of_range"), ("cid", "zeroblob(1000000)", "out_of_range")),
+        *(("ease", "'3'", "out_of_range"), ("ease", "5", "out_of_range")),
+        *(("type", "6", "out_of_range"), ("type", "1.5", "out_of_range")),
+        *(("id", "9223372036854775807", "out_of_range"), ("id", "0", "out_of_range")),
+        ("id", "1000 * (strftime('%s', 'now') + 34560000)", "out_of_range"),
+    ],
+)
+def test_rows_with_impossible_values_are_named_or_left_out_and_counted(
+    tmp_path, column, value, kind
+):
+    where = f"where id = {ROWS[1][0]}"
+    path = sound(tmp_path / "a.anki2", f"update revlog set {column} = {value} {where}")
+    (found,) = refusal(path).violations
+    assert (found.kind, found.column) == (kind, f"revlog.{column}")
+    assert column == "id" or found.rows == (f"row with id {ROWS[1][0]}",)
+    log = read(path, invalid_rows="drop")
+    assert (len(log), log.left_out) == (3, {"invalid values": 1})
+
+
+def test_the_first_of_many_impossible_values_are_named(tmp_path):
+    more = "insert into revlog select id + 1, cid, usn, ease, ivl, lastIvl, factor, time, type"
+    script = f"update revlog set ease = 9, cid = -1 where id > {ROWS[1][0]}; {more} from revlog"
+    path = sound(tmp_path / "a.anki2", script)
+    violations = {each.column: each for each in refusal(path).violations}
+    ids = [ROWS[2][0], ROWS[2][0] + 1, ROWS[3][0]]
+    for column in ("revlog.cid", "revlog.ease"):
+        assert violations[column].rows == tuple(f"row with id {each}" for each in ids)
+        assert "and 1 further row" in violations[column]
+    assert read(path, invalid_rows="drop").left_out == {"invalid values": 4}
+
+
+@pytest.fixture
+def packed(tmp_path):
+    """A collection in bytes, and compressed."""
+    rows = [(row[0] + k, *row[1:]) for row in ROWS for k in range(300)]
+    plain = collection(tmp_path / "made", rows).read_bytes()
+    return plain, zstandard.ZstdCompressor().compress(plain)
+
+
+def odd_files(folder, plain, compressed):
+    """Write files and packages that are no collections, each with the name of what is wrong."""
+    folder.mkdir()
+    packages = {
+        "no collection": {"meta": b"\x08\x02", "collection": plain},
+        "no database": {"collection__anki21": b"nothing"},
+        "sound": {"collection__anki21": plain},
+        "stream cut": {"collection__anki21b": compressed[: len(compressed) // 2]},
+    }
+    for name, members in packages.items():
+        package(folder / name, **members)
+    whole = (folder / "sound").read_bytes()
+    (folder / "sound").unlink()
+    encrypted = bytearray(whole)
+    encrypted[6] = encrypted[whole.rindex(b"PK\x01\x02") + 8] = 1
+    contents = {
+        "empty": b"",
+        "web page": b"\n<!DOCTYPE html><html><body>Sign in</body></html>",
+        "header of a database": b"SQLite format 3\x00" + bytes(3000),
+        "header of a package": b"PK\x03\x04",
+        "header of a stream": b"\x28\xb5\x2f\xfd" + b"nonsense",
+        "names in the schema": plain.replace(b"CREATE TABLE notes", b"CREA\xd7E TABLE notes"),
+        "package overwritten": whole[:200] + bytes(20) + whole[220:],
+        "package encrypted": bytes(encrypted),
+    }
+    contents |= {f"package cut at {k} ‰": whole[: len(whole) * k // 1000] for k in (100, 999)}
+    for k in (3, 5, 8):
+        page = len(plain) * k // 10 // 4096 * 4096
+        overwritten = plain[:page] + b"\xa5" * 4096 + plain[page + 4096 :]
+        contents[f"page overwritten at {k}0 %"] = overwritten
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    collection(folder / "no reviews", [])
+    rows = [(ROWS[0][0], 5, 0, 2500, 0, 4), (ROWS[1][0], 5, 3, 2500, 900, 1)]
+    collection(folder / "no learning", rows)
+    (folder / "folder").mkdir()
+    return [*sorted(folder.iterdir()), folder / "nowhere" / "x.colpkg"]
+
+
+def test_what_is_no_collection_is_refused(tmp_path, packed):
+    for path in odd_files(tmp_path / "files", *packed):
+        refusal(path)
+
+
+def test_views_and_settings_that_do_not_matter_are_taken(tmp_path):
+    others = "create view other as select * from revlog;"
+    others += "create trigger t after insert on revlog begin select 1; end;"
+    others += "insert into config values ('rollover', 'null'), ('x', '[')"
+    assert len(read(sound(tmp_path / "a.anki2", others))) == 4
+
+
+def test_what_is_larger_or_takes_longer_than_any_collection_is_refused(tmp_path, monkeypatch):
+    rows = [(row[0] + k, *row[1:]) for row in ROWS for k in range(500)]
+    path = collection(tmp_path / "a.anki2", rows)
+    monkeypatch.setattr(database, "_ROWS_AT_MOST", 2000)
+    assert len(read(path)) == 2000
+    monkeypatch.setattr(database, "_ROWS_AT_MOST", 1999)
+    assert "more than 1,999 rows" in str(refusal(path))
+    monkeypatch.undo()
+    monkeypatch.setattr(database, "_BYTES_AT_MOST", 3 * 2**20)
+    zeros = b"SQLite format 3\0" + bytes(8 * 2**20)
+    huge = {"collection__anki21b": zstandard.ZstdCompressor().compress(zeros)}
+    for n, content in enumerate((huge, {"collection__anki21": zeros})):
+        assert "more than" in str(refusal(package(tmp_path / f"{n}.apkg", **content)))
+    (tmp_path / "a.anki2-wal").write_bytes(zeros)
+    assert "more than" in str(refusal(path))
+    (tmp_path / "a.anki2-wal").unlink()
+    monkeypatch.setattr(database, "_SECONDS_AT_MOST", -1)
+    assert "more than -1 seconds" in str(refusal(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
+@pytest.mark.parametrize(
+    "make", [lambda path: path.symlink_to("/dev/zero"), os.mkfifo, lambda path: path.mkdir()]
+)
+def test_only_regular_files_are_read(tmp_path, make):
+    path = collection(tmp_path / "a.anki2")
+    for suffix in ("-wal", "-journal"):
+        make(path.with_name(path.name + suffix))
+    assert len(read(path)) == 4
+    make(tmp_path / "other.anki2")
+    refusal(tmp_path / "other.anki2")
+    with pytest.raises(ReviewLogError):
+        ReviewTable(tmp_path / "other.anki2").users()
+
+
+def test_files_that_keep_changing_are_reported(tmp_path, monkeypatch):
+    path, stamps = collection(tmp_path / "a.anki2"), iter(range(100))
+    monkeypatch.setattr(database, "_stamps", lambda *_: next(stamps))
+    assert "was changed meanwhile" in str(refusal(path))
+
+
+def test_only_the_collection_is_taken_out_of_a_package_and_nothing_stays(
+    tmp_path, monkeypatch, packed
+):
+    folder, path = tmp_path / "temporary", tmp_path / "evil.apkg"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    names = ("../../escaped.txt", "/escaped.txt", "collection.anki2")
+    with zipfile.ZipFile(path, "w") as zipped:
+        for name, content in zip(names, ("outside", "outside", packed[0]), strict=True):
+            zipped.writestr(name, content)
+    with database.open_collection(path):
+        (copy,) = folder.iterdir()
+        assert [entry.name for entry in copy.iterdir()] == ["collection.anki2"]
+    assert len(read(path, scheduler=1)) == 1200
+    refusal(sound(tmp_path / "a.anki2", "drop table col"))
+    assert list(folder.iterdir()) == []
+    assert not list(tmp_path.rglob("escaped.txt"))
+
+
+def test_changed_collections_and_packages_are_read_or_refused(tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    found = set()
+    for seed in range(40):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        outcome, shown = judged(anki_log, random.Random(seed), folder)
+        assert not shown, seed
+        found.add(outcome)
+    assert found == {"accepted", "clear error"}

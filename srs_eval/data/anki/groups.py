@@ -15,14 +15,14 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from srs_eval.data.anki.database import WHOLE, Collection, open_collection
+from srs_eval.data.anki.database import Collection, open_collection
 from srs_eval.data.reviews import IntArray
 
 NUMBER, LENGTH, FLOAT = 0, 2, 5  # How protocol buffers write a field
 # Fields of ``DeckConfig.Config`` of ``proto/anki/deck_config.proto`` in ankitects/anki, and the
 # names that older versions have for them: parameters, those of the newest FSRS first
 _PARAMETERS = {6: "fsrsParams6", 5: "fsrsParams5", 3: "fsrsWeights"}
-_PARAMETERS_AT_MOST, _LARGEST = 100, 2**31
+_LARGEST = 2**31
 # A template is numbered by its note type and its place there, the same in every export.
 _PLACES, _LARGEST_NOTE_TYPE = 1000, 2**53
 _NOT_KNOWN = -1
@@ -62,19 +62,19 @@ def preset_of(stored: Any) -> Preset:
     lists = [value_of(stored, name, (field, LENGTH)) for field, name in _PARAMETERS.items()]
     lists = [_singles(each) if isinstance(each, bytes) else each for each in lists]
     parameters = next((each for each in lists if isinstance(each, list) and each), [])
-    usable = [n for n in parameters if isinstance(n, int | float) and abs(n) < _LARGEST]
-    is_usable = len(usable) == len(parameters) <= _PARAMETERS_AT_MOST
+    if not all(isinstance(n, int | float) and abs(n) < _LARGEST for n in parameters):
+        parameters = []
     retention = value_of(stored, "desiredRetention", (37, FLOAT))
     if not isinstance(retention, int | float) or not 0 < retention < 1:
         retention = Preset().desired_retention
     longest = value_of(stored, "rev.maxIvl", (16, NUMBER))
     if not isinstance(longest, int) or not 0 < longest < _LARGEST:
         longest = Preset().longest_interval
-    return Preset(tuple(map(float, usable)) if is_usable else (), round(retention, 4), longest)
+    return Preset(tuple(map(float, parameters)), round(retention, 4), longest)
 
 
 def groups_of(
-    collection: Collection, cards: IntArray, *, drop: bool
+    collection: Collection, cards: IntArray
 ) -> tuple[dict[str, IntArray], dict[str, Mapping[int, str]]]:
     """Return the groups of each card, [n], and their names, by the names of columns of a log.
 
@@ -89,28 +89,31 @@ def groups_of(
         "note_type": _names(note_types),
         "template": _templates(collection, note_types),
     }
-    presets = pd.Series(
-        {deck: preset_of_deck(kind) for deck, kind in kinds.items()}, dtype=np.int64
-    )
-    notes, _ = collection.numbers("notes", dict.fromkeys(("id", "mid"), WHOLE), drop=drop)
-    columns = ("id", "did", "odid", "nid", "ord")
-    of_card, _ = collection.numbers("cards", dict.fromkeys(columns, WHOLE), drop=drop)
-    table = pd.DataFrame({"note": of_card.nid}, of_card.id)
-    table["deck"] = np.where(of_card.odid == 0, of_card.did, of_card.odid)
-    for group, numbers, keys in (
-        ("preset", presets, table["deck"]),
-        ("note_type", pd.Series(notes.mid, notes.id), of_card.nid),
-    ):
-        table[group] = numbers.reindex(keys, fill_value=_NOT_KNOWN).to_numpy(np.int64)
+    columns = [(name, np.int64) for name in ("id", "nid", "did", "odid", "ord")]
+    rows = np.fromiter(collection.rows("cards", *dict(columns)), columns).view(np.recarray)
+    deck = np.where(rows.odid == 0, rows.did, rows.odid)
+    note_type = _values(dict(collection.rows("notes", "id", "mid")), rows.nid)
     # Cloze cards have the number of their deletion in the place of a template's number: all of
     # them belong to the only template of their note type.
-    only = _PLACES * table["note_type"]
-    either: list[Any] = [only + of_card.ord, only]
-    table["template"] = np.select([n.isin([*titles["template"]]) for n in either], either, -1)
-    is_known = (table != _NOT_KNOWN).any()
-    is_known["preset"] = bool(is_known["deck"] and (presets != _NOT_KNOWN).any())
-    of_log = table.loc[:, is_known].reindex(cards, fill_value=_NOT_KNOWN)
-    return {str(group): column.to_numpy() for group, column in of_log.items()}, titles
+    either = [_PLACES * note_type + rows.ord, _PLACES * note_type]
+    table = pd.DataFrame(
+        {
+            "note": rows.nid,
+            "deck": deck,
+            "preset": _values({n: preset_of_deck(kind) for n, kind in kinds.items()}, deck),
+            "note_type": note_type,
+            "template": np.select([np.isin(n, [*titles["template"]]) for n in either], either, -1),
+        },
+        index=rows.id,
+    )
+    known = table.loc[:, (table != _NOT_KNOWN).any()].reindex(cards, fill_value=_NOT_KNOWN)
+    return {str(group): column.to_numpy() for group, column in known.items()}, titles
+
+
+def _values(of: Mapping[int, int], numbers: IntArray) -> IntArray:
+    """Look numbers up, -1 where there is none."""
+    values = pd.Series(of, dtype=np.int64).reindex(numbers, fill_value=_NOT_KNOWN)
+    return values.to_numpy(np.int64)
 
 
 def value_of(stored: Any, path: str, *fields: tuple[int, int]) -> Any:
