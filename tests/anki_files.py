@@ -30,17 +30,20 @@ ROWS = [
 
 # Statements that no honest program makes; each is refused by itself.
 _ENDLESS = "with recursive r(n) as (select 1 union all select n + 1 from r) select n"
-_COMPUTED = "cid, ivl, factor, time, type, ease integer as (length(hex(cid)))"
+_FORGED = "drop table revlog; pragma writable_schema = on; insert into sqlite_master values"
 _COPY = "create table other as select * from revlog"
 _INSTEAD = "drop table revlog; alter table other rename to revlog"
 FORGED = (
     f"drop table REVLOG; create view REVLOG as {_ENDLESS} id, 5 cid, 3 ease, 0 ivl, 0 type from r",
     f"drop table col; create view col as {_ENDLESS} crt, '' conf from r",
     f"drop table cards; create view cards as {_ENDLESS} id, 5 did, 0 odid, 1 nid, 0 ord from r",
+    "alter table revlog rename to other; create view revlog as select * from other",
+    f"{_FORGED} ('table', 'days', 'days', 2, 'CREATE/**/ VIEW revlog AS SELECT 1 id, 5 cid')",
+    f"{_FORGED} ('table', 'days', 'days', 0, 'create VIEW revlog AS SELECT 1 id, 5 cid')",
     "drop table cards; create virtual table cards using rtree(id, did, odid)",
     "create virtual table other using fts4(content=revlog, id)",
-    f"drop table revlog; create table revlog (id integer primary key, {_COMPUTED} virtual)",
-    f"drop table revlog; create table revlog (id integer primary key, {_COMPUTED} stored)",
+    "alter table revlog drop column ease; "
+    "alter table revlog add column ease as (length(hex(cid))) virtual",
     "update col set conf = zeroblob(67108865)",
     "drop table col; alter table revlog rename column ease to eaze",
     f"{_COPY}; {_INSTEAD}; update revlog set id = 'soon' where id > 0",
@@ -51,16 +54,10 @@ FORGED = (
     "insert into col select * from col",
     *(f"update col set conf = '{text}'" for text in ('{"schedVer', "[" * 50_000, "[1]", "7")),
     *(f"insert into config values ('rollover', {value})" for value in ("x'ff'", "null", "'24'")),
-    "insert into config values ('rollover', '[1]')",
-    "insert into config values ('localOffset', '841')",
-    "insert into config values ('schedVer', '3')",
-    "update cards set id = null where id = 5",
-    "update cards set did = 1e30 where id = 5",
+    *(f"insert into config values {row}" for row in (("localOffset", "841"), ("schedVer", "3"))),
+    *(f"update cards set {change} where id = 5" for change in ("id = null", "did = 1e30")),
     "insert into cards select * from cards",
-    *(
-        f"drop table decks; alter table col add column decks; update col set decks = '{text}'"
-        for text in ("{", "7")
-    ),
+    "drop table decks; alter table col add column decks; update col set decks = '7'",
     "alter table col add column models; update col set models = '{'",
 )
 

@@ -238,7 +238,7 @@ def _of_collection(source: Source) -> Algorithm:
     """Return FSRS-6 with the parameters that a collection has now for each preset."""
     # Here, so that other runs do not load readers and engine
     from srs_eval.algorithms.fsrs.current import CurrentParameters, as_fsrs6
-    from srs_eval.data.anki import AnkiCollection
+    from srs_eval.data.anki.collection import AnkiCollection
     from srs_eval.data.anki.groups import read_fsrs_settings
 
     if not isinstance(source, AnkiCollection):

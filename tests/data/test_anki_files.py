@@ -35,6 +35,14 @@ from srs_eval.errors import ReviewLogError
 from srs_eval.protocol.candidates import in_seconds
 
 
+def refusal(path, **options):
+    with pytest.raises(ReviewLogError) as caught:
+        read(path, **options)
+    assert caught.value.source == str(path)
+    assert len(str(caught.value)) < 2000
+    return caught.value
+
+
 def test_a_collection_becomes_the_review_log_of_its_one_user(tmp_path):
     path = collection(tmp_path / "Ann.anki2", settings={"schedVer": 2, "creationOffset": 0})
     source, named = AnkiCollection(str(path)), AnkiCollection(path, user=17)
@@ -44,7 +52,7 @@ def test_a_collection_becomes_the_review_log_of_its_one_user(tmp_path):
     assert (log.user, named.read(17).user) == ("Ann", 17)
     gaps = [-1, 600, 30 * 3600 - 600, 11 * DAY - 30 * 3600]
     assert log.elapsed_seconds.tolist() == gaps
-    with pytest.raises(ReviewLogError, match="there is no user 'Ann'"):
+    with pytest.raises(ReviewLogError, match="there is no user Ann"):
         named.read("Ann")
 
 
@@ -106,31 +114,28 @@ def test_days_begin_where_the_collection_says(tmp_path, settings, options, hour,
 
 
 def test_a_day_ends_a_millisecond_before_the_next(tmp_path):
-    midnight = START + 2 * 3600
-    rows = [(midnight * 1000 - 1, 5, 3, 0, 1, 0), (midnight * 1000, 5, 3, 0, 1, 0)]
-    path = collection(tmp_path / "b.anki2", rows, settings={"schedVer": 2, "creationOffset": 0})
+    next_day = 1000 * (START + 2 * 3600)
+    rows = [(next_day - 1, 5, 3, 0, 1, 0), (next_day, 5, 3, 0, 1, 0)]
+    path = collection(tmp_path / "a.anki2", rows, settings={"schedVer": 2, "creationOffset": 0})
     assert read(path).day.tolist() == [0, 1]
-    with pytest.raises(ReviewLogError, match=r"data\.utc_offset_minutes"):
-        read(collection(tmp_path / "c.anki2"), rollover_hour=4)
+
+
+def test_an_hour_without_a_time_zone_is_refused(tmp_path):
+    error = refusal(collection(tmp_path / "a.anki2"), rollover_hour=4)
+    assert "data.utc_offset_minutes" in error.hint
 
 
 def test_the_newest_collection_of_a_package_is_read_whatever_its_name(tmp_path):
     plain = collection(tmp_path / "made.anki2", settings={"schedVer": 2}).read_bytes()
-    stub = b"never looked at"
     # As Anki writes it: a stream that does not declare how long its content is.
     compressed = zstandard.ZstdCompressor(write_content_size=False).compress(plain)
-    old = {"collection__anki2": stub, "collection__anki21": plain}
-    new = {**old, "meta": b"\x08\x03", "collection__anki21": stub}
-    packages = {
-        "wrongly-named.txt": {"collection__anki2": plain},
-        "old.colpkg": old,
-        "new.colpkg": {**new, "collection__anki21b": compressed},
-    }
-    for name, members in packages.items():
+    oldest = {"collection__anki2": plain}
+    old = {"collection__anki2": b"never looked at", "collection__anki21": plain}
+    new = {**old, "collection__anki21": b"nor this", "collection__anki21b": compressed}
+    for name, members in {"wrongly-named.txt": oldest, "a.colpkg": old, "b.colpkg": new}.items():
         assert len(read(package(tmp_path / name, **members))) == 4, name
-    bare = tmp_path / "collection.anki21b"
-    bare.write_bytes(compressed)
-    assert len(read(bare)) == 4
+    (tmp_path / "collection.anki21b").write_bytes(compressed)
+    assert len(read(tmp_path / "collection.anki21b")) == 4
 
 
 def test_an_open_transaction_neither_blocks_nor_shows(tmp_path):
@@ -232,14 +237,6 @@ def test_only_steps_of_learning_are_renumbered_and_easy_of_anki_1_tells_nothing(
     assert read(collection(tmp_path / "b.anki2", rows)).rating.tolist() == [4, 3]
 
 
-def refusal(path, **options):
-    with pytest.raises(ReviewLogError) as caught:
-        read(path, **options)
-    assert caught.value.source == str(path)
-    assert len(str(caught.value)) < 2000
-    return caught.value
-
-
 def sound(path, script=""):
     """Write a collection that can be read, and change it."""
     with_decks(collection(path, table=True), [(30, b"\x0a\x02\x08\x02")])
@@ -248,24 +245,7 @@ def sound(path, script=""):
     return path
 
 
-_OTHER = "alter table revlog rename to other; create view revlog as select"
-# Forged in the schema, with and without a page of their own
-_FORGED_VIEW = """
-    drop table revlog; pragma writable_schema = on;
-    insert into sqlite_master values ('table', 'holidays', 'holidays', {}, '{} VIEW revlog AS
-    SELECT 1 id, 5 cid')
-"""
-VIEWS = (
-    f"{_OTHER} 1 id, 5 cid",
-    f"{_OTHER} * from other",
-    f"{_OTHER} one.* from other one join other two using (id)",
-    "drop table revlog; create virtual table revlog using fts4(id, cid, ease, factor)",
-    "drop table revlog; create virtual table revlog using rtree(id, cid, ease)",
-    *(_FORGED_VIEW.format(page, create) for page in (0, 2) for create in ("CREATE/**/", "create")),
-)
-
-
-@pytest.mark.parametrize("script", [*FORGED, *VIEWS])
+@pytest.mark.parametrize("script", FORGED)
 def test_a_forged_collection_is_refused(tmp_path, script):
     refusal(sound(tmp_path / "a.anki2", script))
 
@@ -294,15 +274,13 @@ def test_rows_with_impossible_values_are_named_or_left_out_and_counted(
 
 
 def test_the_first_of_many_impossible_values_are_named(tmp_path):
-    more = "insert into revlog select id + 1, cid, usn, ease, ivl, lastIvl, factor, time, type"
-    script = f"update revlog set ease = 9, cid = -1 where id > {ROWS[1][0]}; {more} from revlog"
-    path = sound(tmp_path / "a.anki2", script)
-    violations = {each.column: each for each in refusal(path).violations}
-    ids = [ROWS[2][0], ROWS[2][0] + 1, ROWS[3][0]]
-    for column in ("revlog.cid", "revlog.ease"):
-        assert violations[column].rows == tuple(f"row with id {each}" for each in ids)
-        assert "and 1 further row" in violations[column]
-    assert read(path, invalid_rows="drop").left_out == {"invalid values": 4}
+    rows = [(row[0] + k, -1, 9, *row[3:]) for row in ROWS for k in (0, 1)]
+    path = collection(tmp_path / "a.anki2", rows)
+    violations = refusal(path).violations
+    assert [each.column for each in violations] == ["revlog.cid", "revlog.ease"]
+    for each in violations:
+        assert each.rows == tuple(f"row with id {row[0]}" for row in rows[:3])
+        assert "and 5 further rows" in each
 
 
 @pytest.fixture
@@ -313,22 +291,21 @@ def packed(tmp_path):
     return plain, zstandard.ZstdCompressor().compress(plain)
 
 
-def odd_files(folder, plain, compressed):
-    """Write files and packages that are no collections, each with the name of what is wrong."""
-    folder.mkdir()
+def odd_files(plain, compressed, folder):
+    """Return what is no collection, by the name of what is wrong."""
+    whole = package(folder / "sound", collection__anki21=plain).read_bytes()
+    encrypted = bytearray(whole)
+    encrypted[6] = encrypted[whole.rindex(b"PK\x01\x02") + 8] = 1
     packages = {
         "no collection": {"meta": b"\x08\x02", "collection": plain},
         "no database": {"collection__anki21": b"nothing"},
-        "sound": {"collection__anki21": plain},
         "stream cut": {"collection__anki21b": compressed[: len(compressed) // 2]},
     }
-    for name, members in packages.items():
-        package(folder / name, **members)
-    whole = (folder / "sound").read_bytes()
-    (folder / "sound").unlink()
-    encrypted = bytearray(whole)
-    encrypted[6] = encrypted[whole.rindex(b"PK\x01\x02") + 8] = 1
-    contents = {
+    pages = {k: len(plain) * k // 10 // 4096 * 4096 for k in (3, 5, 8)}
+    return {
+        **{name: package(folder / name, **each).read_bytes() for name, each in packages.items()},
+        **{f"cut at {k} ‰": whole[: len(whole) * k // 1000] for k in (100, 999)},
+        **{k: plain[:page] + b"\xa5" * 4096 + plain[page + 4096 :] for k, page in pages.items()},
         "empty": b"",
         "web page": b"\n<!DOCTYPE html><html><body>Sign in</body></html>",
         "header of a database": b"SQLite format 3\x00" + bytes(3000),
@@ -338,23 +315,19 @@ def odd_files(folder, plain, compressed):
         "package overwritten": whole[:200] + bytes(20) + whole[220:],
         "package encrypted": bytes(encrypted),
     }
-    contents |= {f"package cut at {k} ‰": whole[: len(whole) * k // 1000] for k in (100, 999)}
-    for k in (3, 5, 8):
-        page = len(plain) * k // 10 // 4096 * 4096
-        overwritten = plain[:page] + b"\xa5" * 4096 + plain[page + 4096 :]
-        contents[f"page overwritten at {k}0 %"] = overwritten
-    for name, content in contents.items():
-        (folder / name).write_bytes(content)
-    collection(folder / "no reviews", [])
-    rows = [(ROWS[0][0], 5, 0, 2500, 0, 4), (ROWS[1][0], 5, 3, 2500, 900, 1)]
-    collection(folder / "no learning", rows)
-    (folder / "folder").mkdir()
-    return [*sorted(folder.iterdir()), folder / "nowhere" / "x.colpkg"]
 
 
 def test_what_is_no_collection_is_refused(tmp_path, packed):
-    for path in odd_files(tmp_path / "files", *packed):
-        refusal(path)
+    path = tmp_path / "log.anki2"
+    for name, content in odd_files(*packed, tmp_path).items():
+        path.write_bytes(content)
+        assert refusal(path), name
+    refusal(collection(tmp_path / "no reviews", []))
+    rows = [(ROWS[0][0], 5, 0, 2500, 0, 4), (ROWS[1][0], 5, 3, 2500, 900, 1)]
+    (found,) = refusal(collection(tmp_path / "no learning", rows)).violations
+    assert found.kind == "empty"
+    for missing in (tmp_path, tmp_path / "nowhere" / "x.colpkg"):
+        refusal(missing)
 
 
 def test_views_and_settings_that_do_not_matter_are_taken(tmp_path):

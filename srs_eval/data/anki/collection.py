@@ -23,7 +23,7 @@ from srs_eval.data.anki.groups import groups_of
 from srs_eval.data.cards import previous_review, rows_by_card, since_previous
 from srs_eval.data.cells import listed
 from srs_eval.data.files import existing
-from srs_eval.data.options import OddRows, check_options
+from srs_eval.data.options import OddRows, check_options, select
 from srs_eval.data.reviews import COLUMNS, BoolArray, IntArray, Reviews, User
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ReviewLogError, Violation
@@ -116,9 +116,7 @@ class AnkiCollection:
 
     def read_with_table(self, user: User) -> CollectionLog:
         """Read the log, and the table that it comes from."""
-        if user not in self.users():
-            what = f"there is no user {user!r}"
-            raise ReviewLogError(self.location, [what], f"Its one user is {self.users()[0]!r}.")
+        (user,) = select([user], {str(name): name for name in self.users()}, self.location)
         with open_collection(Path(self.location)) as collection:
             revlog, invalid = collection.revlog(drop=self.invalid_rows == "drop")
             version, told_by = scheduler_version(collection, revlog, self.scheduler)
@@ -217,10 +215,9 @@ def day_start(
     west = west if offset is None else -offset
     if hour is None and (version == 1 or west is None):
         # Before it recorded time zones, Anki set the creation stamp to the rollover hour.
-        created = datetime.fromtimestamp(settings["crt"], UTC)
-        return settings[
-            "crt"
-        ] % DAY_SECONDS, f"time of the creation stamp, {created:%Y-%m-%d %H:%M}"
+        created = settings["crt"]
+        stamp = f"{datetime.fromtimestamp(created, UTC):%Y-%m-%d %H:%M}"
+        return created % DAY_SECONDS, f"time of the creation stamp, {stamp}"
     if west is None:
         what = f"its time zone is not recorded, so {hour}:00 may be any time"
         raise ReviewLogError(collection.source, [what], "Give data.utc_offset_minutes as well.")
