@@ -46,7 +46,7 @@ FORGED = (
     "alter table revlog add column ease as (length(hex(cid))) virtual",
     "update col set conf = zeroblob(67108865)",
     "drop table col; alter table revlog rename column ease to eaze",
-    f"{_COPY}; {_INSTEAD}; update revlog set id = 'soon' where id > 0",
+    f"{_COPY}; {_INSTEAD}; update revlog set id = 'soon'",
     f"{_COPY} union all select * from revlog; {_INSTEAD}",
     "update revlog set time = null; pragma writable_schema = on; "
     "update sqlite_master set sql = replace(sql, 'time,', 'time not null,')",

@@ -23,7 +23,7 @@ from srs_eval.data.anki.groups import groups_of
 from srs_eval.data.cards import previous_review, rows_by_card, since_previous
 from srs_eval.data.cells import listed
 from srs_eval.data.files import existing
-from srs_eval.data.options import OddRows, check_options, select
+from srs_eval.data.options import check_options, select
 from srs_eval.data.reviews import COLUMNS, BoolArray, IntArray, Reviews, User
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.errors import ReviewLogError, Violation
@@ -52,7 +52,8 @@ class AnkiCollection:
 
     The file is copied, never opened in place, so Anki may be running and nothing is changed.
     Which rows of the review table are reviews is decided as in the public data set
-    ``anki-revlogs-10k``; each other row is counted in ``Reviews.left_out`` by its reason.
+    ``anki-revlogs-10k``; each other row, also one with impossible values, is counted in
+    ``Reviews.left_out`` by its reason.
     Reviews of deleted cards count, because the review table keeps them; their decks and note types
     are not known.
 
@@ -71,8 +72,6 @@ class AnkiCollection:
     utc_offset_minutes : int, optional
         Local time minus UTC in minutes, such as 120 for UTC+2; what the collection says if
         None.
-    invalid_rows : {"error", "drop"}
-        Whether rows with impossible values are an error, or dropped and counted.
     scheduler : {"auto", 1, 2}
         Version of Anki's scheduler under which the answers were given (2 also for version 3):
         in version 1, answers 2 and 3 to cards in learning are Good and Easy. With "auto", all that
@@ -86,7 +85,6 @@ class AnkiCollection:
     user: User | None = None
     rollover_hour: Annotated[int, Ge(0), Le(23)] | None = None
     utc_offset_minutes: Annotated[int, Ge(-MINUTES_FROM_UTC), Le(MINUTES_FROM_UTC)] | None = None
-    invalid_rows: OddRows = "error"
     scheduler: VersionOption = "auto"
     decks: User | Sequence[User] | None = None
     presets: User | Sequence[User] | None = None
@@ -118,7 +116,7 @@ class AnkiCollection:
         """Read the log, and the table that it comes from."""
         (user,) = select([user], {str(name): name for name in self.users()}, self.location)
         with open_collection(Path(self.location)) as collection:
-            revlog, invalid = collection.revlog(drop=self.invalid_rows == "drop")
+            revlog, invalid = collection.revlog()
             version, told_by = scheduler_version(collection, revlog, self.scheduler)
             if version == 1:  # renumbered as Anki does when the version changes
                 revlog.ease += has_other_meaning(revlog)
@@ -131,10 +129,10 @@ class AnkiCollection:
                 matched = matching(self.location, f"data.{group}s", patterns, titles[group])
                 chosen &= np.isin(groups.get(group, -1), matched)
         rows, state, left_out = select_reviews(revlog, chosen)
-        left_out |= {"invalid values": invalid} if invalid else {}
+        left_out |= invalid
         if not len(rows):
-            why = ", ".join(f"{n} {reason}" for reason, n in left_out.items()) or "there are none"
-            what = f"none of its {len(revlog) + invalid} rows is a review that can be used: {why}"
+            why = ", ".join(f"{n:,} {reason}" for reason, n in left_out.items()) or "there are none"
+            what = f"none of its rows is a review that can be used: {why}"
             hint = "Learn cards in Anki; export with 'Include scheduling information' ticked."
             raise ReviewLogError(self.location, [Violation(what, "empty")], hint)
         notes = [

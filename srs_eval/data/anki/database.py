@@ -11,19 +11,17 @@ import sqlite3
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import zstandard
 
-from srs_eval.data.cells import violations
 from srs_eval.data.files import existing
-from srs_eval.errors import ReviewLogError, Violation
+from srs_eval.errors import ReviewLogError
 
 DAY_SECONDS = 86_400
 
@@ -37,16 +35,13 @@ _BYTES_AT_MOST, _BYTES_OF_VALUE, _CHUNK = 4 * 2**30, 64 * 2**20, 2**20
 _READING = {getattr(sqlite3, f"SQLITE_{n}") for n in ("SELECT", "READ", "FUNCTION", "PRAGMA")}
 # Views are not read, and triggers do not run; any other definition is not from Anki.
 _ORDINARY = re.compile(r"create\s+(table|view|trigger|(unique\s+)?index)\b", re.IGNORECASE)
-# What columns of the review table may hold, and what that is; what others hold may not be known.
+# What columns of the review table may hold; what others hold may be unknown.
 _POSSIBLE = {
-    "id": ("= 'integer' and id between 315532800000 and :latest", "a time from 1980 to now, in ms"),
-    "cid": ("= 'integer' and cid > 0", "the number of a card"),
-    "ease": ("= 'integer' and ease between 0 and 4", "0 to 4"),
-    "factor": (
-        "in ('integer', 'real') and factor between -2147483647 and 2147483647",
-        "a number of at most 32 bits",
-    ),
-    "type": ("= 'integer' and type between 0 and 5", "0 to 5"),
+    "id": "= 'integer' and id between 315532800000 and :latest",  # From 1980 to now
+    "cid": "= 'integer' and cid > 0",
+    "ease": "= 'integer' and ease between 0 and 4",
+    "factor": "in ('integer', 'real') and factor between -2147483647 and 2147483647",
+    "type": "= 'integer' and type between 0 and 5",
 }
 _OTHERS = """
     case when typeof(ivl) = 'integer' then ivl else 0 end as ivl,
@@ -72,15 +67,15 @@ class Collection:
     is_of_decks: bool  # Whether it may be one that Anki made for a package of some decks
     connection: sqlite3.Connection
 
-    def revlog(self, *, drop: bool) -> tuple[Any, int]:
+    def revlog(self) -> tuple[Any, dict[str, int]]:
         """Read the review table in time order, after a check that it is undamaged.
 
         Return a record array of int64: the time of the answer as ``id`` (ms since 1970, UTC), the
         card as ``cid``, the button as ``ease`` (0 if the row is no answer), the interval it gave as
         ``ivl`` (days, or seconds where negative), the ease in per mille or the difficulty as
         ``factor`` (0 marks resets and cramming), the ``time`` spent (ms), and as ``type`` 0
-        learning, 1 review, 2 relearning, 3 filtered, 4 manual or 5 rescheduled. Rows with
-        impossible values are an error, or left out and counted.
+        learning, 1 review, 2 relearning, 3 filtered, 4 manual or 5 rescheduled. Also return how
+        many rows have impossible values, by the first column that has one.
         """
         if not {*_POSSIBLE, "ivl", "time"} <= self._columns("revlog"):
             raise ValueError("there is no table revlog with the columns of Anki")
@@ -88,34 +83,21 @@ class Collection:
         if fault != "ok":
             raise ValueError("; ".join(str(fault).splitlines()[:3]))
         limits = {"latest": int(1000 * (time.time() + DAY_SECONDS)), "rows": _ROWS_AT_MOST + 1}
+        valid = {name: f"typeof({name}) {rule}" for name, rule in _POSSIBLE.items()}
         # Indexes may have an order that only Anki knows.
-        every = "from revlog not indexed where"
-        valid = {name: f"typeof({name}) {rule}" for name, (rule, _) in _POSSIBLE.items()}
-        query = f"select {', '.join(valid)}, {_OTHERS} {every} {' and '.join(valid.values())}"
-        cursor = self.connection.execute(f"{query} order by id limit :rows", limits)
-        columns = [(name, np.int64) for name, *_ in cursor.description]
-        rows = np.fromiter(cursor, columns).view(np.recarray)
+        query = f"select {', '.join(valid)}, {_OTHERS} from revlog not indexed"
+        query += f" where {' and '.join(valid.values())} order by id limit :rows"
+        cursor = self.connection.execute(query, limits)
+        rows = np.fromiter(cursor, [(name, np.int64) for name, *_ in cursor.description])
         if len(rows) > _ROWS_AT_MOST:
             raise ValueError(f"its table revlog has more than {_ROWS_AT_MOST:,} rows")
-        if (np.diff(rows.id) == 0).any():
+        if (np.diff(rows["id"]) == 0).any():
             raise ValueError("rows of its table revlog have the same id")
-        ((count,),) = self.connection.execute(f"select count(*) {every} true")
-        if count > len(rows) and not drop:
-            wrong = [each for name in _POSSIBLE for each in self._violations(name, limits)]
-            hint = "Repair the collection, or leave such rows out with data.invalid_rows=drop."
-            raise ReviewLogError(self.source, wrong, hint)
-        return rows, count - len(rows)
-
-    def _violations(self, column: str, limits: Mapping[str, int]) -> list[Violation]:
-        """Describe the impossible values of a column, quoting the first."""
-        rule, expected = _POSSIBLE[column]
-        bad = f"from revlog not indexed where not (typeof({column}) {rule})"
-        ((count,),) = self.connection.execute(f"select count(*) {bad}", limits)
-        query = f"select id, {column} {bad} order by id limit 3"
-        first = self.connection.execute(query, limits).fetchall()
-        cells = pd.Series([value for _, value in first], dtype=object).reindex(range(count))
-        name, place = f"revlog.{column}", lambda row: f"row with id {first[row][0]}"
-        return violations(name, cells, np.ones(count, bool), expected, place, "out_of_range")
+        first = " ".join(f"when not ({rule}) then '{name}'" for name, rule in valid.items())
+        query = f"select case {first} end, count(*) from revlog not indexed group by 1"
+        counts = self.connection.execute(query, limits)
+        invalid = {f"impossible value of {name}": count for name, count in counts if name}
+        return rows.view(np.recarray), invalid
 
     def entries(self, table: str, column: str, text: str) -> dict[int, Any]:
         """Return a column of decks, presets or note types by their numbers.

@@ -14,8 +14,7 @@ from scipy.special import ndtri
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.data.simulated.life import Life, hashed_uniform
-from srs_eval.data.simulated.people import Learner
-from srs_eval.data.simulated.scheduler import AGAIN, EASY, GOOD, HARD, bounded
+from srs_eval.data.simulated.people import AGAIN, EASY, GOOD, HARD, Learner, bounded
 
 NEW, LEARNING, REVIEW, RELEARNING = 0, 1, 2, 3
 
