@@ -112,10 +112,8 @@ def _study_days(learner: Learner, rng: np.random.Generator) -> BoolArray:
     count = rng.poisson(6 * days / 365)
     first = rng.integers(0, days, count)
     length = np.minimum(18 * np.exp(1.3 * rng.standard_normal(count)), 0.25 * days)
-    change = np.zeros(days + 1, np.int64)
-    np.add.at(change, first, 1)
-    np.add.at(change, np.minimum(first + length.astype(np.int64), days), -1)
-    attended &= np.cumsum(change)[:days] == 0
+    for begin, end in zip(first, first + length.astype(np.int64), strict=True):
+        attended[begin:end] = False
     attended[0] = True
     return attended
 
