@@ -93,9 +93,10 @@ class Collection:
             raise ValueError(f"its table revlog has more than {_ROWS_AT_MOST:,} rows")
         if (np.diff(rows["id"]) == 0).any():
             raise ValueError("rows of its table revlog have the same id")
+        ((count,),) = self.connection.execute("select count(*) from revlog not indexed")
         first = " ".join(f"when not ({rule}) then '{name}'" for name, rule in valid.items())
         query = f"select case {first} end, count(*) from revlog not indexed group by 1"
-        counts = self.connection.execute(query, limits)
+        counts = self.connection.execute(query, limits) if count > len(rows) else ()
         invalid = {f"impossible value of {name}": count for name, count in counts if name}
         return rows.view(np.recarray), invalid
 
