@@ -53,7 +53,7 @@ def test_settings_of_presets_are_read_as_they_are_stored(path, tmp_path):
     change(old, "alter table col add column dconf", f"update col set dconf='{json.dumps(presets)}'")
     settings = read_fsrs_settings(old)
     assert (settings.enabled, settings.presets) == (False, {7: Preset(DEFAULTS[:19], 0.93)})
-    with pytest.raises(ReviewLogError, match="dconf"):
+    with pytest.raises(ReviewLogError):
         read_fsrs_settings(change(old, "update col set dconf='{'"))
 
 

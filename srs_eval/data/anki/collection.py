@@ -279,8 +279,9 @@ def matching(
         matched += numbers
         wrong += [] if numbers else [f"{option}={pattern}: no such name in the collection"]
     if wrong:
-        titles = listed(sorted(names.values(), key=str.casefold), _NAMED_AT_MOST)
-        raise ReviewLogError(source, wrong, f"There are: {titles or 'no names'}.")
+        titles = sorted(names.values(), key=str.casefold)
+        hint = f"There are: {listed(titles, _NAMED_AT_MOST) or 'no names'}."
+        raise ReviewLogError(source, wrong, hint)
     return matched
 
 
