@@ -5,7 +5,6 @@ import copy
 import gc
 import multiprocessing
 import os
-import random
 import re
 import sys
 import warnings
@@ -51,19 +50,10 @@ def pytest_sessionstart(session):
             forkserver.ensure_running()
 
 
-def pytest_addoption(parser):
-    """Add the option by which tests run in another order."""
-    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order")
-
-
-def pytest_collection_modifyitems(config, items):
+def pytest_collection_modifyitems(items):
     """Begin with the folders that have the longest tests, so that processes end together."""
-    seed = config.getoption("--shuffle")
-    if seed is not None:
-        random.Random(seed).shuffle(items)
-    else:
-        longest = ("tests/runs/", "tests/golden_runs/")
-        items.sort(key=lambda item: not item.nodeid.startswith(longest))
+    longest = ("tests/runs/", "tests/golden_runs/")
+    items.sort(key=lambda item: not item.nodeid.startswith(longest))
 
 
 def pytest_collection_finish():

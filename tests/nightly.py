@@ -22,7 +22,6 @@ PYTEST = (sys.executable, "-m", "pytest")
 QUICK = ("-m", "not slow and not nightly")
 PARTS = {
     "tests marked nightly": (*PYTEST, "-m", "nightly", *SPREAD, "--durations=30"),
-    "quick tests in a random order": (*PYTEST, *QUICK, *SPREAD, "--shuffle", DAY),
     "tests of numbers on other processors": (sys.executable, __file__, "processors"),
     "campaign of faults": (
         *(sys.executable, "tests/faults/campaign.py", "--minutes", "20", "--seed", DAY),

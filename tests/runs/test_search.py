@@ -95,7 +95,8 @@ def test_a_search_ends_with_a_command_for_its_best_trial_and_shows_how_it_was_fo
 def test_trials_that_are_worse_on_the_first_users_are_ended_and_failed_ones_are_told(here):
     pruner = "hydra.sweeper.pruner={_target_:optuna.pruners.MedianPruner,n_startup_trials:1}"
     words = ("algo=constant", "algo.p=choice(7,0.1,0.6,0.9)", "data.users=3", pruner)
-    search = ("-m", "sweep=optuna", *BRIEF, *QUIET, *words, "hydra.sweeper.n_trials=7")
+    trials = ("hydra.sweeper.n_trials=7", "hydra.sweeper.n_jobs=2")
+    search = ("-m", "sweep=optuna", *BRIEF, *QUIET, *words, *trials)
     for _ in range(2):  # the second has nothing left to do
         done = here(*search, "hydra.sweep.dir=out")
         assert done.status == 1, done.err
@@ -133,12 +134,3 @@ def test_what_cannot_be_searched_is_refused_in_a_line(here, words, said):
     done = here(*SEARCH, *words)
     assert (done.status, said in done.err, "Traceback" in done.err) == (1, True, False), done.err
     assert not (here.folder / "out" / "0_hlr").exists()
-
-
-@pytest.mark.nightly
-def test_a_launcher_evaluates_several_trials_at_once(here):
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    words = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "hydra.sweeper.n_trials=4")
-    done = here(*SEARCH[:-1], f"hydra.sweep.dir={here.folder / 'out'}", *words)
-    assert done.status == 0, done.err
-    assert [t.state.name for t in trials_in(here.folder / "out")] == ["COMPLETE"] * 4
