@@ -14,7 +14,7 @@ from srs_eval.algorithms.fsrs.early import Fsrs45Equations
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.half_life import HlrEquations
-from srs_eval.algorithms.schedulers.sbd import SbdEquations
+from srs_eval.algorithms.schedulers import SbdEquations
 from srs_eval.engine.compiled import CompiledModel
 from srs_eval.engine.equations import Equations
 from srs_eval.engine.packing import Packed, pack

@@ -7,7 +7,7 @@ from torch import nn
 from srs_eval.algorithms.fsrs.family import initial_stabilities
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.half_life import HlrEquations
-from srs_eval.algorithms.schedulers.sm2 import Sm2TrainableEquations
+from srs_eval.algorithms.schedulers import Sm2TrainableEquations
 
 
 class TorchMaths:

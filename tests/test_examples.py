@@ -22,7 +22,7 @@ import srs_eval as se
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life import Hlr
-from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
+from srs_eval.algorithms.schedulers import Sm2Trainable
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ReviewLogError
 from srs_eval.protocol.srs_benchmark import SrsBenchmark

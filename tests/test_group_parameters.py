@@ -12,7 +12,7 @@ from commands import run_here as run_command
 from invented import of_presets
 from omegaconf import OmegaConf
 
-from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.combined import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.sessions.session_filter import Mixture

@@ -9,7 +9,7 @@ from interval_ranges import EQUATIONS, HISTORIES, PUBLISHED, covered, drawn, sim
 from invented import of_presets
 
 import srs_eval as se
-from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.combined import PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.collection.intervals import answered_on_time

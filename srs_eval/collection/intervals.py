@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from srs_eval.algorithms.algorithm import MemoryModel, has_curve
-from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.combined import PerGroup
 from srs_eval.algorithms.fsrs.current import CurrentParameters
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.collection.study import Study

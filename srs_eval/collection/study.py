@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.combined import PerGroup
 from srs_eval.algorithms.fsrs.current import CurrentParameters, as_fsrs6
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.algorithms.schedulers.sm2 import AnkiSm2
+from srs_eval.algorithms.schedulers import AnkiSm2
 from srs_eval.collection.words import Change
 from srs_eval.data.anki.collection import AnkiCollection, scheduled_now
 from srs_eval.data.anki.groups import FsrsSettings, read_fsrs_settings

@@ -309,7 +309,7 @@ def _learned_from_others(setup: Setup, users: Sequence[User]) -> Any:
     protocol: Any = setup.protocol
     if not _learns_from_others(setup):
         return algorithm
-    from srs_eval.algorithms.combined.wrapping import cross_fitted  # not for every run
+    from srs_eval.algorithms.combined import cross_fitted  # not for every run
 
     def read(them: Sequence[User]) -> Iterator[Any]:
         for user in them:

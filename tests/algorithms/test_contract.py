@@ -11,7 +11,7 @@ from hydra.utils import get_class, get_object
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.recurrent.weights import Weights
-from srs_eval.algorithms.schedulers.sm2 import AnkiSm2, Sm2Trainable
+from srs_eval.algorithms.schedulers import AnkiSm2, Sm2Trainable
 from srs_eval.errors import ConfigError
 from srs_eval.runs.config import option
 

@@ -18,7 +18,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.half_life import Hlr
-from srs_eval.algorithms.schedulers.sm2 import Sm2Trainable
+from srs_eval.algorithms.schedulers import Sm2Trainable
 from srs_eval.engine.objective import recency_weights
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 

@@ -7,7 +7,7 @@ import pytest
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.combined.per_group import PerGroup
+from srs_eval.algorithms.combined import PerGroup
 from srs_eval.data.reviews import GROUPS
 
 ROWS = FOLD.train

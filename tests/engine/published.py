@@ -12,8 +12,12 @@ from srs_eval.algorithms.fsrs.early import (
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5Equations, Fsrs6Equations
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7Equations
 from srs_eval.algorithms.half_life import HlrEquations
-from srs_eval.algorithms.schedulers.sbd import SbdEquations
-from srs_eval.algorithms.schedulers.sm2 import AnkiSm2Equations, Sm2Equations, Sm2TrainableEquations
+from srs_eval.algorithms.schedulers import (
+    AnkiSm2Equations,
+    SbdEquations,
+    Sm2Equations,
+    Sm2TrainableEquations,
+)
 from srs_eval.engine.objective import feasible
 
 # By the names and clocks of `golden/predictions.json`.

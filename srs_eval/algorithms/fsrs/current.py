@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm
-from srs_eval.algorithms.combined.per_group import PerGroupModel
+from srs_eval.algorithms.combined import OTHERS, PerGroupModel
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.data.reviews import IntArray, Reviews
@@ -63,5 +63,6 @@ class CurrentParameters(Algorithm):
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
         """Return the model with these parameters."""
         equations = Fsrs6Equations()
-        models = {number: RecurrentModel(equations, w) for number, w in self.presets.items()}
-        return PerGroupModel("preset", RecurrentModel(equations, DEFAULTS), models)
+        sets = {OTHERS: DEFAULTS, **self.presets}
+        models = {number: RecurrentModel(equations, w) for number, w in sets.items()}
+        return PerGroupModel("preset", models)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from srs_eval.algorithms.algorithm import FittingInSteps, Learned, MemoryModel
-from srs_eval.algorithms.combined.wrapping import Asked, Combination
+from srs_eval.algorithms.combined import Asked, Combination
 from srs_eval.algorithms.options import Count, NotNegative, Positive
 from srs_eval.algorithms.recurrent.lstm_equations import Hidden, LstmEquations
 from srs_eval.algorithms.recurrent.model import RecurrentModel

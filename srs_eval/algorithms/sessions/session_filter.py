@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import ClassVar, Literal, cast
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel, Part, When
-from srs_eval.algorithms.combined.wrapping import (
+from srs_eval.algorithms.combined import (
     Asked,
     Combination,
     Combined,
-    as_part,
     as_seen_by,
     fitted,
     learned_together,
     log_odds,
-    require_algorithm,
 )
 from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.options import NotNegative, Positive, Share
-from srs_eval.algorithms.schedulers.sbd import Sbd
+from srs_eval.algorithms.schedulers import Sbd
 from srs_eval.algorithms.sessions.features import CARD, FORMULAS, LEVEL, SESSION, SETS, SIBLINGS
 from srs_eval.algorithms.sessions.walk import Filter, Walk, contributions
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
@@ -127,9 +125,6 @@ class SessionFilter(Combined):
     drift: NotNegative = 3e-4
     trust: Share = 0.1
 
-    def __post_init__(self) -> None:
-        require_algorithm("session_filter", "base", self.base)
-
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> SessionModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""
         features = SETS[self.features] + (SIBLINGS if reviews.note is not None else ())
@@ -177,17 +172,10 @@ class Mixture(Combined):
         The three algorithms.
     """
 
+    options: ClassVar[tuple[str, ...]] = tuple(SHARES)
     fsrs7: Algorithm = field(default_factory=Fsrs7)
     logistic: Algorithm = field(default_factory=Logistic)
     sbd: Algorithm = field(default_factory=Sbd)
-
-    def __post_init__(self) -> None:
-        for name, algorithm in zip(SHARES, self.combined, strict=True):
-            require_algorithm("mixture", name, algorithm)
-
-    @property
-    def combined(self) -> tuple[Algorithm, ...]:
-        return (self.fsrs7, self.logistic, self.sbd)
 
     def fit(
         self,
@@ -203,9 +191,9 @@ class Mixture(Combined):
             fitted(algorithm, *as_seen_by(algorithm, reviews, rows), rng, model)
             for algorithm, model in zip(self.combined, earlier, strict=True)
         )
-        named = dict(zip(SHARES, models, strict=True))
-        own = [as_part(model, Part(name, name, n_train=len(rows))) for name, model in named.items()]
-        return MixtureModel(self.combined, models, learned=learned_together(named, chain(*own)))
+        parts = [Part(name, name, n_train=len(rows)) for name in self.options]
+        learned = learned_together(zip(models, parts, strict=True))
+        return MixtureModel(self.combined, models, learned=learned)
 
     refit = fit
 
@@ -278,9 +266,6 @@ class Forecast(Combined):
     session_width: Positive = 0.01
     level_width: Positive = 0.001
     drift: NotNegative = 3e-4
-
-    def __post_init__(self) -> None:
-        require_algorithm("forecast", "base", self.base)
 
     def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> ForecastModel:
         """Fit the other algorithm in stages, and learn the weights from `rows` on the way."""

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm, Contribution, Learned, MemoryModel, Part
-from srs_eval.algorithms.combined.wrapping import (
+from srs_eval.algorithms.combined import (
     Asked,
     as_part,
     as_seen_by,

@@ -1,12 +1,13 @@
-"""Bases of algorithms and models that are made of others, and the record of their fits."""
+"""Algorithms and models that are made of others, and another algorithm for each group of cards."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import logit
@@ -19,38 +20,48 @@ from srs_eval.algorithms.algorithm import (
     MemoryModel,
     Part,
     Pretrainable,
+    Sampling,
     WarmStarting,
     When,
     has_curve,
     undeclared,
     when_of,
 )
+from srs_eval.algorithms.options import Count
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews, User
-from srs_eval.errors import ConfigError
+from srs_eval.errors import ConfigError, FitSkipped
 
 
 def _any(declaration: str) -> Any:
     return property(lambda self: any(getattr(each, declaration, False) for each in self.combined))
 
 
-class Combined(ABC):
-    """Base of algorithms made of others, of `base` alone if not said otherwise; declares for all.
+class Combined:
+    """Base of algorithms that have others as options, and declare for all of them.
 
-    It reads what any of them reads, and predicts at the latest of their times.
+    They read what any of them reads, and predict at the latest of their times.
     """
 
     __slots__ = ()
-    base: Algorithm
+    options: ClassVar[tuple[str, ...]] = ("base",)  # Names of the other algorithms
     same_day: ClassVar[bool] = _any("same_day")
     sees_truth: ClassVar[bool] = _any("sees_truth")
     reads_recorded: ClassVar[bool] = _any("reads_recorded")
     in_sample: ClassVar[bool] = _any("in_sample")
     pretrained: ClassVar[bool] = _any("pretrained")
 
+    def __post_init__(self) -> None:
+        for name, value in zip(self.options, self.combined, strict=True):
+            if undeclared(value) or not callable(getattr(value, "fit", None)):
+                raise ConfigError(
+                    f"{type(self).__name__}: {name}={value} is no algorithm; write "
+                    f"algo@algo.{name}=fsrs6 or {name}={{_target_: package.module.Class}}"
+                )
+
     @property
     def combined(self) -> tuple[Algorithm, ...]:
         """The other algorithms."""
-        return (self.base,)
+        return tuple(getattr(self, name) for name in self.options)
 
     @property
     def when(self) -> When:
@@ -113,15 +124,6 @@ class Combination(ABC):
         return self.answer(Asked(reviews, rows, elapsed))
 
 
-def require_algorithm(owner: str, option: str, value: object) -> None:
-    """Raise unless `value` is an algorithm."""
-    if undeclared(value) or not callable(getattr(value, "fit", None)):
-        raise ConfigError(
-            f"{owner}: {option}={value} is no algorithm; write "
-            f"algo@algo.{option}=fsrs6 or {option}={{_target_: package.module.Class}}"
-        )
-
-
 def fitted(
     algorithm: Algorithm,
     reviews: Reviews,
@@ -147,20 +149,16 @@ def learned_by(model: MemoryModel) -> Learned:
 
 
 def learned_together(
-    models: Mapping[str, MemoryModel],
-    parts: Iterable[Part],
-    note: str = "",
-    *,
-    fallback: bool = False,
+    fits: Iterable[tuple[MemoryModel, Part]], note: str = "", *, fallback: bool = False
 ) -> Learned:
-    """Record fits as one; their notes follow `note`, each after the name of its model if any."""
-    records = {name: learned_by(model) for name, model in models.items()}
-    notes = {name: record.note for name, record in records.items() if record.note}
-    named = (f"{name}: {text}" if name else text for name, text in notes.items())
+    """Record fits as one: as its parts, and their notes, each with the name of its part."""
+    fits = [*fits]
+    records = {part.name: learned_by(model) for model, part in fits}
+    notes = (f"{name}: {record.note}" for name, record in records.items() if record.note)
     return Learned(
-        note="; ".join([*([note] if note else []), *named]),
+        note="; ".join([*([note] if note else []), *notes]),
         fallback=fallback or any(record.fallback for record in records.values()),
-        parts=tuple(parts),
+        parts=tuple(each for model, part in fits for each in as_part(model, part)),
         converged=all(record.converged for record in records.values()),
     )
 
@@ -198,6 +196,7 @@ def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[
 class CrossFitted(Combined):
     """An algorithm for each fold of users, learned from the users of the other folds."""
 
+    options: ClassVar[tuple[str, ...]] = ()
     algorithms: tuple[Algorithm, ...]  # By fold
     fold_of: Mapping[User, int]
 
@@ -234,3 +233,104 @@ def cross_fitted(
         for fold in sorted(set(fold_of.values()))
     ]
     return CrossFitted(tuple(algorithms), dict(fold_of))
+
+
+Group = Literal["deck", "preset", "note_type", "template", "note"]
+# Cards of no known group, in the columns of a log; and the model of all groups without their own.
+OTHERS = -1
+
+
+def groups_of(reviews: Reviews, group: Group, rows: IntArray) -> IntArray:
+    """Return the group of each of `rows`, -1 where it is not known."""
+    column: IntArray | None = getattr(reviews, group)
+    return np.full(len(rows), OTHERS) if column is None else column[rows]
+
+
+@dataclass(frozen=True, slots=True)
+class PerGroupModel(Combination):
+    """Models of the groups that have enough reviews, and one of all reviews for the others."""
+
+    group: Group
+    models: Mapping[int, MemoryModel]  # By group; under -1 the model of all reviews
+    learned: Learned = field(default_factory=Learned)  # Its parts have the parameters
+    parameters: ClassVar[tuple[float, ...]] = ()
+
+    def made_of(self) -> Iterable[MemoryModel]:
+        return self.models.values()
+
+    def answer(self, asked: Asked) -> FloatArray:
+        """Ask the model of the group of each row, or else that of all reviews."""
+        groups = groups_of(asked.reviews, self.group, asked.rows)
+        groups = np.where(np.isin(groups, [*self.models]), groups, OTHERS)
+        return asked.by_rows((model, groups == group) for group, model in self.models.items())
+
+
+@dataclass(frozen=True, slots=True)
+class PerGroup(Combined):
+    """Another algorithm, fitted to each deck, preset, note type, card template or note.
+
+    Anki has parameters for each preset (Anki manual, *Deck Options*,
+    https://docs.ankiweb.net/deck-options.html#fsrs). A group with enough training reviews has a fit
+    of its own; the others, and cards whose group is not known, are predicted by the fit of all
+    reviews. A log without such groups is recorded as a fallback. Reads what the other algorithm
+    reads, and the group; the number of parameters is the other's for each group and once for all.
+    No published row.
+
+    Groups are those at the time the log was exported: cards may have been moved since they were
+    reviewed.
+
+    Parameters
+    ----------
+    base : Algorithm
+        The other algorithm.
+    group : {"deck", "preset", "note_type", "template", "note"}
+        What has parameters of its own: a deck (subdecks by themselves), all decks of a preset,
+        all cards of a note type, of one card template of a note type, or of a note.
+    fewest : int
+        Training reviews that a group needs for a fit of its own, 1 or more.
+    """
+
+    base: Algorithm
+    group: Group = "preset"
+    fewest: Count = 400
+
+    def fit(self, reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> PerGroupModel:
+        """Fit to all of `rows`, and to those of each group that has enough of them."""
+        groups = groups_of(reviews, self.group, rows)
+        numbers, sizes = np.unique(groups[groups != OTHERS], return_counts=True)
+        models = {OTHERS: self.base.fit(reviews, rows, rng)}
+        for number in numbers[sizes >= self.fewest].tolist():
+            with suppress(FitSkipped):
+                models[number] = self.base.fit(reviews, rows[groups == number], rng)
+        n_own, label = len(models) - 1, self.group.replace("_", " ")
+        note = f"{n_own} of {len(numbers)} {label}s have a fit of their own"
+        if getattr(reviews, self.group) is None:
+            note = f"the log has no {label} of a card: one fit for all"
+        titles = reviews.titles.get(self.group, {})
+        whole = Part("all", "base", n_train=len(rows), standalone=True)
+        parts = {OTHERS: replace(whole, title=f"every {'other ' if n_own else ''}{label}")}
+        for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
+            name, title = f"{self.group} {number}", titles.get(number, "")
+            parts[number] = replace(whole, name=name, n_train=size, title=title)
+        fits = [(model, parts[number]) for number, model in models.items()]
+        return PerGroupModel(self.group, models, learned_together(fits, note, fallback=not n_own))
+
+    def sample(
+        self,
+        reviews: Reviews,
+        rows: IntArray,
+        model: PerGroupModel,
+        rng: np.random.Generator,
+        count: int,
+    ) -> list[PerGroupModel]:
+        """Draw models around the fit of all reviews and around that of each group."""
+        if not isinstance(self.base, Sampling):
+            return []
+        groups = groups_of(reviews, self.group, rows)
+        own = {number: rows[groups == number] for number in model.models} | {OTHERS: rows}
+        draws = [
+            self.base.sample(reviews, own[number], each, rng, count)
+            for number, each in model.models.items()
+        ]
+        drawn = zip(*draws, strict=False)  # none are, where one of the fits cannot be drawn from
+        return [replace(model, models=dict(zip(model.models, each, strict=True))) for each in drawn]

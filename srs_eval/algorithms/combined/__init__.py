@@ -1,1 +1,0 @@
-"""Models made of other models."""

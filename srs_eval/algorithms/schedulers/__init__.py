@@ -1,1 +1,0 @@
-"""Schedulers whose intervals imply a forgetting curve."""
