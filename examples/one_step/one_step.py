@@ -64,12 +64,12 @@ class OneStep(Fsrs6):
     def __init__(self, *, parameters: Sequence[float] | None = None, binary: bool = False) -> None:
         super().__init__(fit="s0", parameters=parameters, binary=binary)
 
-    def trained(self, problem: Problem, rows: IntArray, start: Vector) -> tuple[Vector, str]:
+    def trained(self, problem: Problem, rows: IntArray, start: Vector) -> Vector | None:
         """Go through the training reviews from the first stabilities on."""
-        begun, missing = super().trained(problem, rows, start)
-        if missing:
-            return begun, missing
-        return train_one_step(problem.reviews, rows, begun, problem.space), ""
+        begun = super().trained(problem, rows, start)
+        if begun is None:
+            return None
+        return train_one_step(problem.reviews, rows, begun, problem.space)
 
 
 def train_one_step(

@@ -69,8 +69,8 @@ class Combined:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Rows of a log to be predicted, at their own elapsed times or at others."""
+class Query:
+    """Rows of a log to be learned from or predicted, at their elapsed times or at others."""
 
     reviews: Reviews
     rows: IntArray
@@ -83,9 +83,18 @@ class Asked:
         assert isinstance(model, CurveModel)
         return model.predict_at(self.reviews, self.rows, self.elapsed)
 
-    def seen_by(self, algorithm: Algorithm) -> Asked:
-        """Ask for the same of the log that a model of an algorithm may see."""
-        return Asked(*as_seen_by(algorithm, self.reviews, self.rows), self.elapsed)
+    def seen_by(self, algorithm: Algorithm) -> Query:
+        """Remove what an algorithm may not read, and renumber the rows accordingly.
+
+        That is the truth of simulated users, recorded predictions, and on a clock of whole days,
+        the reviews on the day of the review before, as protocols do.
+        """
+        seen, rows = self.reviews.seen_by(algorithm), self.rows
+        later = np.flatnonzero(seen.elapsed_days != 0)
+        if seen.whole_days and not algorithm.same_day and len(later) < len(seen):
+            seen, rows = seen.take(later), np.searchsorted(later, rows)
+            seen = replace(seen, row=np.arange(len(later)))
+        return Query(seen, rows, self.elapsed)
 
     def by_rows(self, parts: Iterable[tuple[MemoryModel, BoolArray]]) -> FloatArray:
         """Ask each model for rows of its own, which are marked; 0 for those of none."""
@@ -93,7 +102,7 @@ class Asked:
         for model, own in parts:
             if own.any():
                 elapsed = None if self.elapsed is None else self.elapsed[own]
-                p[own] = Asked(self.reviews, self.rows[own], elapsed).by(model)
+                p[own] = Query(self.reviews, self.rows[own], elapsed).by(model)
         return p
 
 
@@ -107,8 +116,8 @@ class Combination(ABC):
         """Return the other models."""
 
     @abstractmethod
-    def answer(self, asked: Asked) -> FloatArray:
-        """Return the probabilities that are asked for, of what the other models predict."""
+    def answer(self, query: Query) -> FloatArray:
+        """Return the probabilities of a query, of what the other models predict."""
 
     @property
     def has_curve(self) -> bool:
@@ -117,11 +126,11 @@ class Combination(ABC):
 
     def predict(self, reviews: Reviews, rows: IntArray) -> FloatArray:
         """Predict recall at each of `rows`."""
-        return self.answer(Asked(reviews, rows))
+        return self.answer(Query(reviews, rows))
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times [len(rows), k], the history staying as it is."""
-        return self.answer(Asked(reviews, rows, elapsed))
+        return self.answer(Query(reviews, rows, elapsed))
 
 
 def fitted(
@@ -131,10 +140,11 @@ def fitted(
     rng: np.random.Generator,
     previous: MemoryModel | None = None,
 ) -> MemoryModel:
-    """Fit an algorithm, from an earlier fit if there is one and the algorithm can."""
+    """Fit an algorithm to what it may see, from an earlier fit if there is one and it can."""
+    seen = Query(reviews, rows).seen_by(algorithm)
     if previous is None or not isinstance(algorithm, WarmStarting):
-        return algorithm.fit(reviews, rows, rng)
-    return algorithm.refit(reviews, rows, rng, previous)
+        return algorithm.fit(seen.reviews, seen.rows, rng)
+    return algorithm.refit(seen.reviews, seen.rows, rng, previous)
 
 
 def log_odds(p: FloatArray) -> FloatArray:
@@ -174,22 +184,6 @@ def as_part(model: MemoryModel, part: Part) -> Iterator[Part]:
         name, option = f"{part.name}/{inner.name}", f"{part.option}.{inner.option}"
         standalone = part.standalone and inner.standalone
         yield replace(inner, name=name, option=option, standalone=standalone)
-
-
-def as_seen_by(algorithm: Algorithm, reviews: Reviews, rows: IntArray) -> tuple[Reviews, IntArray]:
-    """Remove what an algorithm may not read, and renumber the rows accordingly.
-
-    That is the truth of simulated users, recorded predictions, and on a clock of whole days, the
-    reviews on the day of the review before, as protocols do.
-    """
-    seen = reviews.seen_by(algorithm)
-    if algorithm.same_day or not reviews.whole_days:
-        return seen, rows
-    later = np.flatnonzero(reviews.elapsed_days != 0)
-    if len(later) == len(reviews):
-        return seen, rows
-    seen = seen.take(later)
-    return replace(seen, row=np.arange(len(later))), np.searchsorted(later, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +252,11 @@ class PerGroupModel(Combination):
     def made_of(self) -> Iterable[MemoryModel]:
         return self.models.values()
 
-    def answer(self, asked: Asked) -> FloatArray:
+    def answer(self, query: Query) -> FloatArray:
         """Ask the model of the group of each row, or else that of all reviews."""
-        groups = groups_of(asked.reviews, self.group, asked.rows)
+        groups = groups_of(query.reviews, self.group, query.rows)
         groups = np.where(np.isin(groups, [*self.models]), groups, OTHERS)
-        return asked.by_rows((model, groups == group) for group, model in self.models.items())
+        return query.by_rows((model, groups == group) for group, model in self.models.items())
 
 
 @dataclass(frozen=True, slots=True)

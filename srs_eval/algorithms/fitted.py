@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel
-from srs_eval.algorithms.options import NotNegative, Positive, Switch
+from srs_eval.algorithms.options import NotNegative, Switch
 from srs_eval.algorithms.recurrent.model import RecurrentModel, with_binary_ratings
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
@@ -35,7 +35,6 @@ from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.engine.reference import Recipe, train
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
-HALF_LIFE = 0.5
 _ASYMPTOTIC = 10**9  # Reviews at which the prior's width is that of the population
 
 
@@ -58,7 +57,6 @@ class _Options:
     fit: InitVar[str] = "newton"
     parameters: Sequence[float] | None = None
     recency: Recency | None = None
-    half_life: Positive = HALF_LIFE
     prior_weight: NotNegative | None = None
     binary: Switch = False
 
@@ -78,10 +76,8 @@ class Fitted(_Options, Algorithm, ABC):
     parameters : sequence of float, optional
         Where the fit starts and what it is drawn to; by default the published ones.
     recency : str, optional
-        How much more recent reviews count, one of `RECENCIES`; see `recency_weights`. By
-        default what belongs to the algorithm and the fit.
-    half_life : float
-        Of ``exponential``, as a share of all training reviews.
+        How much more recent reviews count, as `recency_weights` says. By default what belongs to
+        the algorithm and the fit.
     prior_weight : float, optional
         Strength of the pull of ``newton`` towards the start; by default that of the class.
         Weights have mean 1, so that it means the same whatever the recency.
@@ -145,7 +141,7 @@ class Fitted(_Options, Algorithm, ABC):
     def weights(self, count: int) -> FloatArray:
         """Weigh training reviews in time order."""
         default = self.own_recency if self.method == "newton" else self.published_recency
-        return recency_weights(count, self.recency or default, self.half_life)
+        return recency_weights(count, self.recency or default)
 
     def defaults(self, *, whole_days: bool) -> tuple[float, ...]:
         """Return the published parameters."""
@@ -163,19 +159,16 @@ class Fitted(_Options, Algorithm, ABC):
         """Return the penalty matrix of the prior for a number of training reviews and a clock."""
         return penalty_matrix(space, self.prior_strength)
 
-    def trained(
-        self, problem: Problem, rows: IntArray, start: FloatArray
-    ) -> tuple[FloatArray, str]:
-        """Run the public trainer; return also what the log lacks for that, or ""."""
+    def trained(self, problem: Problem, rows: IntArray, start: FloatArray) -> FloatArray | None:
+        """Run the public trainer; return None where it trains on none of `rows`."""
         reviews, recipe, space = problem.reviews, self.recipe, problem.space
         mask = recipe.trains_on(reviews, rows, rows_by_card(reviews.card))
         if not mask.any():
-            lacking = f"none of the {len(rows)} training reviews is one that the public trainer"
-            return start, f"{lacking} trains on"
+            return None
         if recipe.decimals is not None and not reviews.whole_days:
             recipe = replace(recipe, decimals=self.decimals_in_fractions)
         weight, pull = self.weights(len(rows))[mask], penalty_matrix(space, 1.0)
-        return train(problem.loss, reviews, rows[mask], weight, start, pull, space, recipe), ""
+        return train(problem.loss, reviews, rows[mask], weight, start, pull, space, recipe)
 
     def fit(
         self,
@@ -194,12 +187,15 @@ class Fitted(_Options, Algorithm, ABC):
         try:
             if self.method == "newton":
                 return self._minimum(problem, rows, rng, previous)
-            w, lacking = self.trained(problem, rows, np.asarray(start))
+            w = self.trained(problem, rows, np.asarray(start))
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
-        note = f"{lacking}: the parameters were kept" if lacking else ""
-        learned = Learned(note=note, fallback=bool(lacking))
-        return problem.model(start if lacking else tuple(w.tolist()), learned)
+        if w is None:
+            note = (
+                f"the parameters were kept: the public trainer uses none of the {len(rows)} reviews"
+            )
+            return problem.model(start, Learned(note=note, fallback=True))
+        return problem.model(tuple(w.tolist()), Learned())
 
     refit = fit
 

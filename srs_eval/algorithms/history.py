@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +25,13 @@ class History:
     place: IntArray  # [n]: Where each row stands, card by card
     clock: FloatArray  # [n]: Days since the card's first review, by place
 
-    @property
-    def nth(self) -> IntArray:
-        """Earlier reviews of the card, by row."""
-        return self.cards.nth
-
     def of_places(self, column: NDArray[np.generic]) -> FloatArray:
         """Return a column of the log, card by card."""
         return column[self.cards.order].astype(np.float64)
 
     def pairs(self, rows: IntArray, elapsed: FloatArray) -> Iterator[Pairs]:
         """Pair each row, `elapsed` days after the review before, with earlier ones of its card."""
-        earlier, place = self.nth[rows], self.place[rows]
+        earlier, place = self.cards.nth[rows], self.place[rows]
         now = np.where(earlier > 0, self.clock[place - 1], 0.0) + elapsed
         ends = np.cumsum(earlier)
         begin = 0
@@ -88,14 +82,6 @@ def history_of(reviews: Reviews) -> History:
         at = begins[: np.searchsorted(-lengths, -nth)] + nth
         clock[at] += clock[at - 1]
     return History(reviews, cards, place, clock)
-
-
-def no_reviews(*, whole_days: bool = True) -> Reviews:
-    """Return a log without reviews, for models that are built rather than fitted."""
-    names = ("card", "day", "rating", "elapsed_days", "row")
-    columns: dict[str, Any] = dict.fromkeys(names, np.empty(0, np.int64))
-    columns |= dict.fromkeys(("elapsed", "duration_ms"), np.empty(0))
-    return Reviews(user="", whole_days=whole_days, **columns)
 
 
 class CurveOnly(ABC):

@@ -6,7 +6,7 @@ And how far the parameters that it finds may be from the true ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -15,19 +15,17 @@ from srs_eval.engine.compiled import CompiledModel, Fisher, Gradient
 from srs_eval.engine.packing import Packed
 from srs_eval.engine.parameters import ParameterSpace
 
-Recency = Literal["none", "mild", "steep", "quartic", "exponential"]
-RECENCIES: tuple[Recency, ...] = get_args(Recency)
+Recency = Literal["none", "mild", "steep", "quartic"]
 
 
-def recency_weights(count: int, recency: Recency, half_life: float) -> FloatArray:
+def recency_weights(count: int, recency: Recency) -> FloatArray:
     """Weigh `count` training reviews by their age, oldest first.
 
     ``mild`` is 0.25 + 0.75 x**3 with x from 0 for the oldest to 1, published for FSRS-6; ``steep``
     is 0.0667 + 0.9333 x**11.25 with x = i / count, published for FSRS-7; ``quartic`` is 0.1 + 0.9
-    x**4, published for the logistic regression; ``exponential`` halves the weight every
-    `half_life`, a share of all reviews; ``none`` weighs all alike.
+    x**4, published for the logistic regression; ``none`` weighs all alike.
 
-    >>> recency_weights(3, "mild", 0.5).tolist()
+    >>> recency_weights(3, "mild").tolist()
     [0.25, 0.34375, 1.0]
     """
     if recency == "mild":
@@ -36,8 +34,6 @@ def recency_weights(count: int, recency: Recency, half_life: float) -> FloatArra
         return 0.0667 + 0.9333 * (np.arange(count) / count) ** 11.25
     if recency == "quartic":
         return 0.1 + 0.9 * np.linspace(0, 1, count) ** 4
-    if recency == "exponential":
-        return 0.5 ** (np.linspace(1, 0, count) / half_life)
     return np.ones(count)
 
 

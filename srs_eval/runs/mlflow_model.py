@@ -29,7 +29,6 @@ from mlflow.pyfunc import log_model as log_pyfunc
 from mlflow.pyfunc.model import PythonModel
 from mlflow.types import ColSpec, Schema
 
-from srs_eval.algorithms.history import no_reviews
 from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import Reviews
 from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
@@ -109,8 +108,9 @@ def rebuilt_model(
     if not parameters or not {"fit", "parameters"} <= {*arguments}:
         raise ConfigError(f"{target} has no fit and parameters to be built from")
     whole = {**options, "fit": "default", "parameters": list(parameters)}
-    reviews = no_reviews(whole_days=whole_days)
-    return option("algo", whole).fit(reviews, np.empty(0, np.int64), np.random.default_rng(0))
+    none, elapsed = np.empty(0, np.int64), np.empty(0)
+    reviews = Reviews("", none, none, none, none, elapsed, none, whole_days=whole_days)
+    return option("algo", whole).fit(reviews, none, np.random.default_rng(0))
 
 
 class ServedMemoryModel(PythonModel):

@@ -215,7 +215,7 @@ def test_weights_of_training_reviews_have_mean_1_whatever_the_recency():
     centre = np.array(problem.space.defaults)
     p = fitted(Hlr(fit="default")).predict(REVIEWS, FOLD.train)
     losses = -np.log(np.where(REVIEWS.recalled[FOLD.train], p, 1 - p))
-    weight = recency_weights(len(losses), "mild", 0.5)
+    weight = recency_weights(len(losses), "mild")
     expected = weight / weight.mean() @ losses
     found = algorithm.objective(problem, FOLD.train, centre).fisher(centre).loss
     assert found == pytest.approx(expected, rel=1e-5)

@@ -149,13 +149,10 @@ def test_parameters_and_spaces_that_make_no_sense_are_refused_with_all_problems(
 
 
 def test_recent_reviews_weigh_as_published():
-    assert recency_weights(101, "mild", 0.5)[[0, 50, 100]].tolist() == [0.25, 0.25 + 0.75 / 8, 1.0]
-    steep, quartic = (recency_weights(100, name, 0.5) for name in ("steep", "quartic"))
+    assert recency_weights(101, "mild")[[0, 50, 100]].tolist() == [0.25, 0.25 + 0.75 / 8, 1.0]
+    steep, quartic = (recency_weights(100, name) for name in ("steep", "quartic"))
     np.testing.assert_allclose(steep[[0, 50]], [0.0667, 0.0667 + 0.9333 / 2**11.25])
     assert steep[-1] < 1  # the newest review is not quite the present
     assert quartic[[0, -1]].tolist() == [0.1, 1.0]
     assert quartic[50] == pytest.approx(0.1 + 0.9 * (50 / 99) ** 4)
-    assert recency_weights(3, "none", 0.5).tolist() == [1, 1, 1]
-    exponential = recency_weights(1001, "exponential", 0.1)
-    assert exponential[-1] == 1.0
-    np.testing.assert_allclose(exponential[1:] / exponential[:-1], 0.5**-0.01)
+    assert recency_weights(3, "none").tolist() == [1, 1, 1]

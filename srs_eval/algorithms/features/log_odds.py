@@ -69,7 +69,7 @@ class LogOddsModel(CurveOnly):
         each = np.repeat(rows, times.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):
             log_odds, _ = self.log_odds.at(history, each, times.ravel())(np.array(self.parameters))
-        p = np.where(history.nth[each] > 0, expit(log_odds), np.nan)
+        p = np.where(history.cards.nth[each] > 0, expit(log_odds), np.nan)
         return uncertain(p).reshape(times.shape)
 
 
@@ -261,9 +261,9 @@ class ActivationEquations:
 
     def at(self, history: History, rows: IntArray, elapsed: FloatArray) -> LogOddsOf:
         """Find the cards of `rows`, up to the last of these on each, by falling length."""
-        begins, card = np.unique(history.place[rows] - history.nth[rows], return_inverse=True)
+        begins, card = np.unique(history.place[rows] - history.cards.nth[rows], return_inverse=True)
         lengths = np.zeros(len(begins), np.int64)
-        np.maximum.at(lengths, card, history.nth[rows])
+        np.maximum.at(lengths, card, history.cards.nth[rows])
         longest_first = np.argsort(-lengths, kind="stable")
         cards = begins[longest_first], lengths[longest_first]
 

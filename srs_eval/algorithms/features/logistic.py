@@ -39,7 +39,7 @@ def features(history: History, rows: IntArray, elapsed: FloatArray) -> FloatArra
     counted review before it. What is said of a card's first review means nothing.
     """
     reviews, cards = history.reviews, history.cards
-    counted = (reviews.elapsed > 0) & (history.nth > 0)
+    counted = (reviews.elapsed > 0) & (history.cards.nth > 0)
     previous = np.maximum(cards.previous(), 0)
     ratings, latest = reviews.rating[previous], _last_before(history, counted)
     failed, is_first = ratings == _AGAIN, latest < 0
@@ -162,9 +162,7 @@ class Logistic(FittedLogOdds):
         decimals=None,
     )
 
-    def trained(
-        self, problem: Problem, rows: IntArray, start: FloatArray
-    ) -> tuple[FloatArray, str]:
+    def trained(self, problem: Problem, rows: IntArray, start: FloatArray) -> FloatArray:
         """Train as the public benchmark does: AdamW on how many spreads each one has moved.
 
         The original shuffles reviews without a seed; here it is PyTorch's order of seed 42.
@@ -182,4 +180,4 @@ class Logistic(FittedLogOdds):
             gradient = loss.gradient(start + spread * moved).gradient
             rate = recipe.learning_rate * (1 + np.cos(np.pi * step / steps)) / 2
             moved = moved * (1 - rate * _DECAY) - adam.step(gradient * spread)
-        return start + spread * moved, ""
+        return start + spread * moved

@@ -147,9 +147,7 @@ class FsrsFitted(Fitted):
         penalty[:4, :4] = np.linalg.inv(covariance) / 2
         return self.prior_strength * penalty
 
-    def trained(
-        self, problem: Problem, rows: IntArray, start: FloatArray
-    ) -> tuple[FloatArray, str]:
+    def trained(self, problem: Problem, rows: IntArray, start: FloatArray) -> FloatArray | None:
         """Find the stabilities after first reviews, and train from there if the method does."""
         if "s0" not in self.methods:
             return super().trained(problem, rows, start)
@@ -158,7 +156,7 @@ class FsrsFitted(Fitted):
         on_later_days = by_card.earlier(later_day) + later_day
         second = rows[(on_later_days[rows] == 1) & (reviews.elapsed[rows] > 0)]
         if not len(second):
-            return start, "no card has a first later-day review among the training reviews"
+            return None
         first = initial_stabilities(
             reviews.rating[by_card.first()[second]],
             reviews.elapsed[second],
@@ -169,7 +167,7 @@ class FsrsFitted(Fitted):
             shortest=problem.space.lower[0],
         )
         begun = np.r_[first, start[4:]]
-        return (begun, "") if self.method == "s0" else super().trained(problem, rows, begun)
+        return begun if self.method == "s0" else super().trained(problem, rows, begun)
 
 
 def initial_stabilities(

@@ -290,8 +290,7 @@ def _neuron(inputs: int) -> nn.Sequential:
 
 
 def _ask(neuron: nn.Sequential, *inputs: Tensor) -> Tensor:
-    shape = np.broadcast_shapes(*(value.shape for value in inputs))
-    answer: Tensor = neuron(torch.stack([value.expand(shape) for value in inputs], dim=-1))
+    answer: Tensor = neuron(torch.stack(torch.broadcast_tensors(*inputs), dim=-1))
     return answer[..., 0]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from srs_eval.algorithms.algorithm import FittingInSteps, Learned, MemoryModel
-from srs_eval.algorithms.combined import Asked, Combination
+from srs_eval.algorithms.combined import Combination, Query
 from srs_eval.algorithms.options import Count, NotNegative, Positive
 from srs_eval.algorithms.recurrent.lstm_equations import Hidden, LstmEquations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
@@ -237,10 +237,10 @@ class TwoNetworks(Combination):
     def made_of(self) -> tuple[MemoryModel, ...]:
         return self.later, self.same
 
-    def answer(self, asked: Asked) -> FloatArray:
+    def answer(self, query: Query) -> FloatArray:
         """Predict each row by the network of its kind, at whatever time."""
-        is_same = asked.reviews.elapsed_days[asked.rows] == 0
-        return asked.by_rows([(self.later, ~is_same), (self.same, is_same)])
+        is_same = query.reviews.elapsed_days[query.rows] == 0
+        return query.by_rows([(self.later, ~is_same), (self.same, is_same)])
 
 
 @dataclass(frozen=True)

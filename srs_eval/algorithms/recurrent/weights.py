@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
@@ -140,11 +141,8 @@ def digests_of(reviews: Reviews) -> tuple[str, ...]:
     anywhere, and whatever users and cards are called.
     """
     later = np.flatnonzero(reviews.elapsed_days != 0)[: 1 << (_DIGESTS - 1)]
-    if not len(later):
-        return ()
-    _, first, which = np.unique(reviews.card[later], return_index=True, return_inverse=True)
-    appearance = np.argsort(np.argsort(first))[which]
-    day = reviews.day[later] - reviews.day[later[0]]
+    appearance, _ = pd.factorize(reviews.card[later])
+    day = reviews.day[later] - reviews.day[later[:1]]
     facts = np.stack([appearance, day, reviews.rating[later]], axis=1).astype("<i8")
     ends = 1 << np.arange(len(later).bit_length())
     return tuple(hashlib.sha256(facts[:end].tobytes()).hexdigest()[:16] for end in ends)

@@ -11,10 +11,9 @@ from scipy.special import expit, softmax
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned, MemoryModel, Part, When
 from srs_eval.algorithms.combined import (
-    Asked,
     Combination,
     Combined,
-    as_seen_by,
+    Query,
     fitted,
     learned_together,
     log_odds,
@@ -148,10 +147,10 @@ class MixtureModel(Combination):
     def made_of(self) -> tuple[MemoryModel, ...]:
         return self.models
 
-    def answer(self, asked: Asked) -> FloatArray:
+    def answer(self, query: Query) -> FloatArray:
         """Ask all models, and average their log-odds."""
         z = [
-            log_odds(asked.seen_by(algorithm).by(model))
+            log_odds(query.seen_by(algorithm).by(model))
             for algorithm, model in zip(self.algorithms, self.models, strict=True)
         ]
         return uncertain(expit(np.tensordot(self.parameters, z, axes=1)))
@@ -188,7 +187,7 @@ class Mixture(Combined):
         rows = np.sort(rows)
         earlier = (None,) * len(SHARES) if previous is None else previous.models
         models = tuple(
-            fitted(algorithm, *as_seen_by(algorithm, reviews, rows), rng, model)
+            fitted(algorithm, reviews, rows, rng, model)
             for algorithm, model in zip(self.combined, earlier, strict=True)
         )
         parts = [Part(name, name, n_train=len(rows)) for name in self.options]
@@ -210,14 +209,14 @@ class ForecastModel(Combination):
     def made_of(self) -> tuple[MemoryModel, ...]:
         return self.filter.models
 
-    def answer(self, asked: Asked) -> FloatArray:
+    def answer(self, query: Query) -> FloatArray:
         """Correct the base, half a day after the previous review on, by what was known there."""
-        reviews, rows = asked.reviews, asked.rows
+        reviews, rows = query.reviews, query.rows
         walked = self.filter.walk(reviews, int(rows.max(initial=-1)) + 1)
-        if asked.elapsed is None:
+        if query.elapsed is None:
             elapsed, z = reviews.elapsed[rows], walked.answers.z[rows]
         else:
-            elapsed, z = asked.elapsed.T, self.filter.log_odds_of(asked).T
+            elapsed, z = query.elapsed.T, self.filter.log_odds(query).T
         # Training reviews before it have taught the base as well.
         until = np.minimum(self.filter.begins[-1], rows)
         entry = np.searchsorted(walked.rows, np.maximum(walked.answers.previous[rows] + 1, until))

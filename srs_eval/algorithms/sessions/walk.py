@@ -11,9 +11,8 @@ import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm, Contribution, Learned, MemoryModel, Part
 from srs_eval.algorithms.combined import (
-    Asked,
+    Query,
     as_part,
-    as_seen_by,
     fitted,
     learned_by,
     log_odds,
@@ -109,9 +108,8 @@ class Filter:
         sizes = [int(len(rows) * share) for share in _SHARES]
         for size in [*(size for size in sizes if size >= _FEWEST), len(rows)]:
             previous = models[-1] if models else None
-            seen = as_seen_by(self.algorithm, reviews, rows[:size])
             try:
-                models.append(fitted(self.algorithm, *seen, rng, previous))
+                models.append(fitted(self.algorithm, reviews, rows[:size], rng, previous))
             except FitSkipped:
                 if size == len(rows):
                     raise
@@ -132,33 +130,18 @@ class Filter:
         )
         return own, walked, learned
 
-    def segments(self, reviews: Reviews) -> tuple[tuple[MemoryModel, int, int], ...]:
-        """Return each model with the rows it predicts, the first with all before the second's."""
-        begins = np.minimum([0, *self.begins[1:], len(reviews)], len(reviews)).tolist()
-        return tuple(zip(self.models, begins[:-1], begins[1:], strict=True))
-
-    def log_odds(self, reviews: Reviews) -> FloatArray:
-        """Return log-odds of recall, each by the latest fit before it; 0 where there is none."""
-        z = np.zeros(len(reviews))
-        for model, begin, end in self.segments(reviews):
-            rows = begin + np.flatnonzero(reviews.elapsed[begin:end] > 0)
-            if len(rows):
-                log = reviews if end == len(reviews) else reviews.take(np.arange(end))
-                z[rows] = log_odds(model.predict(*as_seen_by(self.algorithm, log, rows)))
-        return z
-
-    def log_odds_of(self, asked: Asked) -> FloatArray:
-        """Return log-odds of recall that are asked for, each by the fit of its segment."""
-        parts = [
-            (model, (asked.rows >= begin) & (asked.rows < end))
-            for model, begin, end in self.segments(asked.reviews)
-        ]
-        return log_odds(asked.seen_by(self.algorithm).by_rows(parts))
+    def log_odds(self, query: Query) -> FloatArray:
+        """Return log-odds of recall, each by the latest fit before its row, or the first."""
+        stage = np.searchsorted(self.begins[1:], query.rows, side="right")
+        parts = ((model, stage == number) for number, model in enumerate(self.models))
+        return log_odds(query.seen_by(self.algorithm).by_rows(parts))
 
     def walk(self, reviews: Reviews, end: int) -> Walk:
         """Compute the features of the log before row `end`, and learn their weights."""
         reviews = reviews.take(np.arange(end))
-        answers = answers_of(reviews, self.log_odds(reviews))
+        z, rows = np.zeros(end), np.flatnonzero(reviews.elapsed > 0)
+        z[rows] = self.log_odds(Query(reviews, rows))
+        answers = answers_of(reviews, z)
         if not np.isfinite(answers.z).all():
             raise FitError("base: some predictions are no probabilities")
         rows = np.flatnonzero(answers.later)
