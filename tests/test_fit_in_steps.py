@@ -20,25 +20,21 @@ STEPS = 4
 
 
 class Continues(WarmStarting):
-    """Notes how each of its models was learned; the given fits end in something odd."""
+    """Notes how its models are learned; the fits of some numbers end in something odd."""
 
     def __init__(self, odd=None, *, at=()):
         self.odd, self.at, self.calls = odd, at, []
 
-    def fit(self, reviews, rows, rng):
-        return self.noted(("fit", len(reviews), len(rows), rng.random()))
-
-    def refit(self, reviews, rows, rng, previous):
-        assert previous is self.model
-        return self.noted(("refit", len(reviews), len(rows), rng.random()))
-
-    def noted(self, call):
-        self.calls.append(call)
+    def fit(self, reviews, rows, rng, previous=None):
+        assert previous is None or previous is self.model
+        self.calls.append(("refit" if previous else "fit", len(reviews), len(rows), rng.random()))
         is_odd = len(self.calls) - 1 in self.at
         if is_odd and isinstance(self.odd, Exception):
             raise self.odd
         self.model = self.odd if is_odd else Told(parameters=(0.0,) * len(self.calls))
         return self.model
+
+    refit = fit
 
     @property
     def ways(self):
@@ -46,16 +42,13 @@ class Continues(WarmStarting):
 
 
 class Walks(FittingInSteps):
-    """Goes towards the mean of the training rows, and errs a little; steps and fit may be others.
+    """Goes towards the mean of the training rows, and errs a little; `change` makes other steps."""
 
-    `change` makes other steps of its own, and `fitted` is what `fit` returns.
-    """
-
-    def __init__(self, change=lambda steps: steps, fitted=None):
-        self.taken, self.change, self.fitted = 0, change, fitted
+    def __init__(self, change=lambda steps: steps):
+        self.change = change
 
     def fit(self, reviews, rows, rng):
-        return self.fitted or list(self.walked(reviews, rows, rng))[-1]
+        return [*self.walked(reviews, rows, rng)][-1]
 
     def fit_in_steps(self, reviews, rows, rng):
         yield from self.change(self.walked(reviews, rows, rng))
@@ -63,7 +56,6 @@ class Walks(FittingInSteps):
     def walked(self, reviews, rows, rng):
         mean, p = (reviews.recalled[rows].mean() if len(rows) else 0.9), 0.5
         for _ in range(STEPS):
-            self.taken += 1
             p = 0.05 + 0.9 * ((p + mean) / 2 + 0.01 * rng.random())
             yield Told(p, (p,))
 
@@ -82,7 +74,7 @@ def test_each_fit_starts_from_the_one_before_where_the_protocol_refits_often(log
         for fold, number in zip(WARM(source.read(1), same_day=False).folds, drawn, strict=True)
     ]
     assert algorithm.ways[8:] == algorithm.ways[:8]  # each user starts from nothing
-    assert [len(fit.parameters) for fit in fits] == [9, 10, 11, 12, 13, 14, 15, 16]
+    assert [len(fit.parameters) for fit in fits] == [*range(9, 17)]
     for protocol in (SrsBenchmark(refits=8, warm_start=False), SrsBenchmark()):
         algorithm = Continues()
         evaluated(logs_of(1), algorithm, protocol=protocol)
@@ -100,66 +92,54 @@ def test_after_a_fit_that_did_not_work_the_next_starts_from_nothing(logs_of, odd
     algorithm = Continues(odd, at=(0, 3, 4))
     fits = evaluated(logs_of(1), algorithm, protocol=WARM).fits
     assert [fit.status == "ok" for fit in fits] == [n not in (0, 3, 4) for n in range(8)]
-    how = ["fit", "fit", "refit", "refit", "fit", "fit", "refit", "refit"]
-    assert algorithm.ways == how
+    assert algorithm.ways == ["fit", "fit", "refit", "refit"] * 2
 
 
 def test_the_loss_on_test_rows_is_noted_after_each_step_unless_it_starts_from_others(logs_of):
-    fits = evaluated(logs_of(1), Walks()).fits
-    assert [len(fit.test_log_loss) for fit in fits] == [STEPS] * len(fits)
-    p, recalled = (
-        getattr(evaluated(logs_of(1), Walks()).predictions, n) for n in ("p", "recalled")
-    )
-    loss = -np.log(np.where(recalled, p, 1 - p)).mean()
-    assert fits[0].test_log_loss[-1] == pytest.approx(loss)
-    begun = Walks(fitted=Told(0.8, (0.8,)))
-    begun.pretrained = True
-    (fit, *_) = evaluated(logs_of(1), begun).fits
-    assert (begun.taken, fit.parameters, fit.test_log_loss) == (0, (0.8,), ())
+    walks = Walks()
+    result = evaluated(logs_of(1), walks)
+    p, recalled = result.predictions.p, result.predictions.recalled
+    (fit,) = result.fits
+    assert len(fit.test_log_loss) == STEPS
+    assert fit.test_log_loss[-1] == pytest.approx(-np.log(np.where(recalled, p, 1 - p)).mean())
+    walks.pretrained = True
+    assert evaluated(logs_of(1), walks).fits[0].test_log_loss == ()
 
 
-class Unseen:
-    """An algorithm of which no step is seen."""
+@pytest.mark.parametrize("algorithm", [Lstm(hidden=2, steps=4), LstmPublished(hidden=2, epochs=2)])
+def test_that_a_network_is_asked_for_the_loss_on_test_rows_changes_nothing(logs_of, algorithm):
+    class Unseen(Average):
+        same_day = algorithm.same_day
 
-    def __init__(self, algorithm):
-        self.algorithm, self.same_day = algorithm, algorithm.same_day
+        def fit(self, reviews, rows, rng):
+            return algorithm.fit(reviews, rows, rng)
 
-    def fit(self, reviews, rows, rng):
-        return self.algorithm.fit(reviews, rows, rng)
+    open_to_view, hidden = (evaluated(logs_of(1), each) for each in (algorithm, Unseen()))
+    np.testing.assert_array_equal(open_to_view.predictions.p, hidden.predictions.p)
+    (one,), (other,) = open_to_view.fits, hidden.fits
+    assert (one.parameters, one.training_loss) == (other.parameters, other.training_loss)
+    assert len(one.test_log_loss) == len(one.training_loss) > 1
+    assert other.test_log_loss == ()
+
+
+@pytest.mark.parametrize("steps", [[], [Told(0.5), Told(1.5)], [Told(0.5), None]])
+def test_steps_that_do_not_work_fail_the_fit(logs_of, steps):
+    result = evaluated(logs_of(1), Walks(lambda _: steps))
+    assert (result.predictions, result.fits[0].status) == (None, "failed")
 
 
 @pytest.mark.parametrize(
-    "algorithm",
-    [Lstm(hidden=2, steps=4), LstmPublished(hidden=2, epochs=2)],
-    ids=lambda algorithm: algorithm.name,
+    ("change", "reason"),
+    [
+        (lambda steps: [Told(step.p) for step in steps], "learned differs .* last step"),
+        (lambda steps: [*steps][:-1], "prediction .* after the last step"),
+        (lambda steps: [], "raises RuntimeError"),
+        (lambda steps: steps, None),
+    ],
 )
-def test_that_a_network_is_asked_for_the_loss_on_test_rows_changes_nothing(logs_of, algorithm):
-    source = logs_of(1)
-    seen, unseen = (evaluated(source, each) for each in (algorithm, Unseen(algorithm)))
-    np.testing.assert_array_equal(seen.predictions.p, unseen.predictions.p)
-    for shown, hidden in zip(seen.fits, unseen.fits, strict=True):
-        assert shown.parameters == hidden.parameters
-        assert shown.training_loss == hidden.training_loss
-        assert len(shown.test_log_loss) == len(shown.training_loss) > 1
-        assert hidden.test_log_loss == ()
-
-
-def test_steps_that_do_not_work_or_lead_elsewhere_than_the_fit_are_told(logs_of):
-    for steps, reason in (
-        ([], "yields no model"),
-        ([Told(0.5), Told(1.5)], "3 of 3 predictions are no probabilities"),
-        ([Told(0.5), None], "has no attribute 'predict'"),
-    ):
-        done = evaluated(logs_of(1), Walks(lambda _, to=steps: to))
-        assert (done.predictions, done.fits[0].status) == (None, "failed")
-        assert reason in done.fits[0].reason
-    others = {
-        "learned differs .* last step": lambda steps: [Told(step.p) for step in steps],
-        "prediction .* after the last step": lambda steps: list(steps)[:-1],
-        "raises RuntimeError": lambda steps: [],
-    }
-    for reason, change in others.items():
+def test_steps_that_lead_elsewhere_than_the_fit_are_found(change, reason):
+    if reason is None:
+        check_repetition(Walks(change))
+    else:
         with pytest.raises(CheckFailed, match=reason):
             check_repetition(Walks(change))
-    for honest in (Walks(), Average()):
-        check_repetition(honest)

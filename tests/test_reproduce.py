@@ -26,15 +26,13 @@ def test_altered_rows_are_told_from_equal_ones(tmp_path, real_logs):
         quiet = ("tracking=none", "figures=false", f"hydra.run.dir={tmp_path / 'runs' / name}")
         assert run([*words, *logs, *quiet]) == 0
     result = tmp_path / "result"
-    words = [str(tmp_path / "runs"), "to=srs_benchmark", f"out={result}/"]
-    assert status(*COMMANDS["export"], words) == 0
+    words = f"{tmp_path / 'runs'} to=srs_benchmark out={result}/"
+    assert status(*COMMANDS["export"], words.split()) == 0
     for (name, user), (key, more) in ALTERED.items():
         file = result / f"{name}.jsonl"
         lines = [json.loads(line) for line in file.read_text().splitlines()]
-        for line in lines:
-            if line["user"] == user:
-                place = line if key == "size" else line["metrics"]
-                place[key] += more
+        line = next(line for line in lines if line["user"] == user)
+        (line if key == "size" else line["metrics"])[key] += more
         lines.append({**lines[0], "user": 99})  # whose log is not here
         file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     (result / "LSTM-short-secs.jsonl").write_text(file.read_text())

@@ -168,10 +168,10 @@ def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:
     """Choose what answers the question: the headline, the bias at a retention, own metrics."""
     panel = list(panel)
     bias = bias_at_retention(map(attrgetter("name"), panel))
-    shown = []
-    for metric in panel:
+    own = {bias[0]} if bias else set()
+
+    def answers(metric: Metric) -> bool:
         at_threshold = metric.name.startswith(("confusion_", "threshold_bias_"))
-        is_usual = bias and metric.name == bias[0]
-        if is_usual or not (at_threshold or metric.name in HIDDEN):
-            shown.append(metric)
-    return shown or panel[:FEWEST]
+        return metric.name in own or not (at_threshold or metric.name in HIDDEN)
+
+    return [*filter(answers, panel)] or panel[:FEWEST]

@@ -1,7 +1,6 @@
-"""The mixture of three algorithms: the columns that each sees, its declarations and its record."""
+"""What is made of other algorithms: the columns that each sees, declarations, groups, records."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,14 +9,14 @@ from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.algorithm import Learned, has_curve
 from srs_eval.algorithms.baselines import Average, Constant, FlatModel, Oracle
+from srs_eval.algorithms.combined import OTHERS, PerGroup
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.algorithms.sessions.session_filter import Mixture
-from srs_eval.errors import FitSkipped
+from srs_eval.data.reviews import GROUPS
+from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-
-EARLY = FOLD.train[: len(FOLD.train) * 3 // 4]
 
 
 @pytest.mark.parametrize("same_day", [False, True])
@@ -25,21 +24,21 @@ def test_a_member_sees_what_the_protocol_would_show_it(make_log, same_day):
     log = make_log(cards=80)
     log = replace(log, truth=np.full(len(log), 0.5))
     wide, own = SrsBenchmark()(log, same_day=True), SrsBenchmark()(log, same_day=same_day)
-    seen = {}
+    seen = []
 
     @dataclass(frozen=True)
     class Spy(Constant):
         def fit(self, reviews, rows, rng):
-            seen["reviews"], seen["rows"] = reviews, rows
-            assert reviews.truth is None  # which is shown to those alone that say so
+            seen.append((reviews, rows))
             return Constant().fit(reviews, rows, rng)
 
     Spy.same_day = same_day
     fitted(Mixture(Spy(), Oracle(), Hlr()), wide.reviews, wide.folds[0].train)
-    np.testing.assert_array_equal(seen["rows"], own.folds[0].train)
+    ((reviews, rows),) = seen
+    assert reviews.truth is None  # which is shown to those alone that say so
+    np.testing.assert_array_equal(rows, own.folds[0].train)
     for column in ("card", "rating", "elapsed", "row"):
-        expected = getattr(own.reviews, column)
-        np.testing.assert_array_equal(getattr(seen["reviews"], column), expected)
+        np.testing.assert_array_equal(getattr(reviews, column), getattr(own.reviews, column))
 
 
 @pytest.mark.parametrize(
@@ -52,21 +51,24 @@ def test_a_member_sees_what_the_protocol_would_show_it(make_log, same_day):
     ],
 )
 def test_declarations_and_curves_follow_from_the_others(algorithm, same_day, when, sees_truth):
-    assert (algorithm.same_day, algorithm.when, algorithm.sees_truth) == (
-        *(same_day, when, sees_truth),
-    )
+    declared = algorithm.same_day, algorithm.when, algorithm.sees_truth
+    assert declared == (same_day, when, sees_truth)
     model = fitted(algorithm)
-    parts = model.made_of()
-    assert has_curve(model) == all(has_curve(part) for part in parts)
+    assert has_curve(model) == all(map(has_curve, model.made_of()))
     if has_curve(model):
         now = REVIEWS.elapsed[FOLD.test][:, None]
         curve = model.predict_at(REVIEWS, FOLD.test, np.hstack([now, 3 * now]))
-        p = model.predict(REVIEWS, FOLD.test)
-        np.testing.assert_allclose(curve[:, 0], p, rtol=1e-12)
+        np.testing.assert_allclose(curve[:, 0], model.predict(REVIEWS, FOLD.test), rtol=1e-12)
         assert (curve[:, 1] <= curve[:, 0]).all()
 
 
-def test_its_log_odds_are_the_weighted_mean_of_the_others():
+@pytest.mark.parametrize("build", [PerGroup, lambda base: Mixture(sbd=base)])
+def test_what_is_no_algorithm_is_refused(build):
+    with pytest.raises(ConfigError, match=r"(base|sbd)=fsrs6"):
+        build("fsrs6")
+
+
+def test_log_odds_of_a_mixture_are_the_weighted_mean_of_the_others():
     algorithms = (Fsrs6(), Fsrs6(fit="default"), Fsrs6(fit="s0"))
     z = [logit(fitted(each).predict(REVIEWS, FOLD.test)) for each in algorithms]
     p = fitted(Mixture(*algorithms)).predict(REVIEWS, FOLD.test)
@@ -76,27 +78,68 @@ def test_its_log_odds_are_the_weighted_mean_of_the_others():
 
 
 def test_fits_and_records_of_members_are_those_of_the_mixture():
-    seen = []
+    earlier = []
 
     class Noted(FlatModel):
         learned = Learned(note="so it is", fallback=True, converged=False)
 
     class Talkative(Constant):
-        same_day: ClassVar[bool] = True
-
         def fit(self, reviews, rows, rng):
             return Noted(0.5)
 
         def refit(self, reviews, rows, rng, previous):
-            seen.append(previous)
-            return self.fit(reviews, rows, rng)
+            earlier.append(previous)
+            return Noted(0.5)
 
     mixture = Mixture(Talkative(), Hlr(), Average())
-    before = fitted(mixture, rows=EARLY)
+    before = fitted(mixture, rows=FOLD.train[:100])
     after = mixture.refit(REVIEWS, FOLD.train, np.random.default_rng(0), before)
-    assert seen == [before.models[0]]
+    assert earlier == [before.models[0]]
     learned = after.learned
     assert (learned.note, learned.fallback, learned.converged) == ("fsrs7: so it is", True, False)
-    assert [(part.name, part.n_train) for part in learned.parts] == [
-        (name, len(FOLD.train)) for name in ("fsrs7", "logistic", "sbd")
-    ]
+    parts = [(part.name, part.n_train) for part in learned.parts]
+    assert parts == [(name, len(FOLD.train)) for name in ("fsrs7", "logistic", "sbd")]
+
+
+# Two large decks, a small one, and cards of which the deck is not known.
+DECK = np.select([REVIEWS.card < 15, REVIEWS.card < 30, REVIEWS.card < 33], [7, 8, 9], -1)
+DECKS = replace(REVIEWS, deck=DECK)
+
+
+def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
+    trained, tested = DECK[FOLD.train], DECK[FOLD.test]
+    recalled = REVIEWS.recalled[FOLD.train]
+    means = {f"deck {deck}": recalled[trained == deck].mean() for deck in (7, 8)}
+    fewest = int(min((trained == deck).sum() for deck in (7, 8)))
+    model = fitted(PerGroup(Average(), group="deck", fewest=fewest), DECKS)
+    p = model.predict(DECKS, FOLD.test)
+    for deck in (7, 8, 9, -1):
+        expected = means.get(f"deck {deck}", recalled.mean())
+        np.testing.assert_allclose(p[tested == deck], expected)
+        assert (tested == deck).any()
+    assert [*model.models] == [OTHERS, 7, 8]
+    assert model.parameters == ()
+    parts = {part.name: part.parameters[0] for part in model.learned.parts}
+    assert parts == {"all": recalled.mean(), **means}
+    assert model.learned.note == "2 of 3 decks have a fit of their own"
+    assert not model.learned.fallback
+
+
+def test_parts_of_parts_are_named_after_both_and_are_not_the_whole_model():
+    model = fitted(Mixture(PerGroup(Hlr(), "deck", fewest=50), Hlr(), Hlr()), DECKS)
+    parts = {part.name: (part.option, part.standalone) for part in model.learned.parts}
+    inner = {f"fsrs7/{name}": ("fsrs7.base", False) for name in ("all", "deck 7", "deck 8")}
+    assert parts == {name: (name, False) for name in ("fsrs7", "logistic", "sbd")} | inner
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    ("column", "note"), [(None, "the log has no "), (np.arange(len(REVIEWS)), "0 of ")]
+)
+def test_without_groups_of_enough_reviews_there_is_one_fit_and_it_says_so(group, column, note):
+    log, whole = replace(REVIEWS, **{group: column}), fitted(Average())
+    model = fitted(PerGroup(Average(), group, fewest=50), log)
+    assert ([*model.models], model.learned.fallback) == ([OTHERS], True)
+    assert model.learned.note.startswith(note)
+    p = model.predict(log, FOLD.train)
+    np.testing.assert_array_equal(p, whole.predict(log, FOLD.train))

@@ -22,24 +22,23 @@ from srs_eval.algorithms.schedulers import Sm2Trainable
 from srs_eval.engine.objective import recency_weights
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
-VERSIONS = (Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7)
+LATER = np.flatnonzero(REVIEWS.elapsed_days > 0)
+SECOND = LATER[np.unique(REVIEWS.card[LATER], return_index=True)[1]]
 # Five cards that are learned with Good and recalled once: too little to learn anything from.
 ONCE = log_of(np.tile(np.arange(5), 2), [3] * 10, [0] * 5 + [5] * 5)
 
 
-@pytest.mark.parametrize("method", ["newton", "default"])
-def test_a_strong_prior_and_no_fit_leave_parameters_where_they_were_given(method):
+@pytest.mark.parametrize("options", [{"prior_weight": 1e9}, {"fit": "default"}])
+def test_a_strong_prior_and_no_fit_leave_parameters_where_they_were_given(options):
     given = [*Fsrs6().defaults(whole_days=True)[:20], 0.5]
-    strong = {} if method == "default" else {"prior_weight": 1e9}
-    found = fitted(Fsrs6(fit=method, parameters=given, **strong)).parameters
-    np.testing.assert_allclose(found, given, rtol=1e-3 if strong else 0)
+    w = fitted(Fsrs6(parameters=given, **options)).parameters
+    np.testing.assert_allclose(w, given, rtol=0 if "fit" in options else 1e-3)
 
 
 @pytest.mark.parametrize("method", ["newton", "reference", "s0"])
 def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
     good = replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
-    binary = fitted(Fsrs6(fit=method, binary=True))
-    expected = fitted(Fsrs6(fit=method), good)
+    binary, expected = fitted(Fsrs6(fit=method, binary=True)), fitted(Fsrs6(fit=method), good)
     assert binary.parameters == expected.parameters
     times = np.tile([0.5, 7.0], (len(FOLD.test), 1))
     p, q = (
@@ -66,9 +65,7 @@ def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorit
     ],
 )
 def test_what_has_nothing_to_train_on_keeps_its_parameters_and_says_so(algorithm, has_second):
-    later_day = np.flatnonzero(REVIEWS.elapsed_days > 0)
-    second = later_day[np.unique(REVIEWS.card[later_day], return_index=True)[1]]
-    rows = FOLD.train[np.isin(FOLD.train, second) == has_second]
+    rows = FOLD.train[np.isin(FOLD.train, SECOND) == has_second]
     model = fitted(algorithm, rows=rows)
     assert model.parameters == algorithm.defaults(whole_days=True)
     assert model.learned.fallback
@@ -85,20 +82,22 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(algorithm, me
         fitted(algorithm(fit=method), replace(REVIEWS, elapsed=elapsed))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", [Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7])
 def test_the_penalty_is_a_shift_and_deviations_of_first_stabilities_and_follows_the_clock(version):
     space = version().space(version().equations(whole_days=True))
-    days, fractions = (version().penalty(space, 500, whole_days=clock) for clock in (True, False))
+
+    def penalty(n_reviews=500, *, whole_days=True, **options):
+        return version(**options).penalty(space, n_reviews, whole_days=whole_days)
+
     expected = (1.77778 * np.eye(4) - 0.41830) / 2
-    in_days, in_fractions = version.later_prior
-    for penalty, share in ((days, in_days), (fractions, in_fractions)):
-        np.testing.assert_allclose(penalty[:4, :4], expected, atol=1e-5)
-        assert not penalty[:4, 4:].any()
-        np.testing.assert_allclose(np.diag(penalty)[4:], share * 2.5 / np.square(space.spread[4:]))
-    thrice = version(prior_weight=3).penalty(space, 500, whole_days=True)
-    np.testing.assert_allclose(thrice, 3 * days)
+    for whole_days, share in zip((True, False), version.later_prior, strict=True):
+        matrix = penalty(whole_days=whole_days)
+        np.testing.assert_allclose(matrix[:4, :4], expected, atol=1e-5)
+        assert not matrix[:4, 4:].any()
+        np.testing.assert_allclose(np.diag(matrix)[4:], share * 2.5 / np.square(space.spread[4:]))
+    np.testing.assert_allclose(penalty(prior_weight=3), 3 * penalty())
     for n, weight in ((0, 4.5), (5_000, 0.8636), (10_000_000, 0.5002)):
-        falling = version().penalty(space, n, whole_days=True)[-1, -1] / days[-1, -1]
+        falling = penalty(n)[-1, -1] / penalty()[-1, -1]
         assert falling == pytest.approx(weight / 2.5, abs=1e-4)
 
 
@@ -108,8 +107,7 @@ def test_in_whole_days_the_prior_of_fsrs7_has_a_centre_of_its_own_unless_paramet
     assert moved.tolist() == [25, 27]
     assert Fsrs7().prior_centre(whole_days=False) == published
     assert Fsrs7(parameters=published).prior_centre(whole_days=True) == published
-    w = fitted(Fsrs7(), ONCE, np.arange(5, 10)).parameters
-    assert w[25] == pytest.approx(0.5, abs=0.1)
+    assert fitted(Fsrs7(), ONCE, np.arange(5, 10)).parameters[25] == pytest.approx(0.5, abs=0.1)
     assert fitted(Fsrs7(fit="default"), ONCE, np.arange(5, 10)).parameters == published
 
 
@@ -132,54 +130,44 @@ def test_a_larger_first_rating_has_no_smaller_stability(transcript):
 
 def test_same_day_reviews_are_histories_and_are_not_learned_from():
     pytest.importorskip("fsrs_rs_python")
-    reviews = REVIEWS
-    later = np.flatnonzero(reviews.elapsed_days > 0)
-    every = np.flatnonzero(reviews.elapsed_days[: later[-1] + 1] >= 0)
-    assert len(every) > len(later)
-    parameters = fitted(FsrsRs(), reviews, later).parameters
-    assert fitted(FsrsRs(), reviews, every).parameters == parameters
+    every = np.flatnonzero(REVIEWS.elapsed_days >= 0)
+    assert len(every) > len(LATER)
+    assert fitted(FsrsRs(), rows=every).parameters == fitted(FsrsRs(), rows=LATER).parameters
     with pytest.raises(FitSkipped):
-        fitted(FsrsRs(), reviews, np.setdiff1d(every, later))
+        fitted(FsrsRs(), rows=np.setdiff1d(every, LATER))
 
 
 # A panic in Rust arrives as an exception that is no `Exception`, of a class nobody can import.
 PANIC = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
 
 
-def package_of(outcome):
-    """Stand for the package, where what it returns or raises is what matters."""
-
+@pytest.mark.parametrize(
+    ("outcome", "error"),
+    [
+        *(([0.5] * 19, FitError), ([float("nan")] * 21, FitError)),
+        *((ValueError("InvalidInput"), FitError), (PANIC("called `Option::unwrap()`"), FitError)),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ],
+)
+def test_what_the_package_returns_or_raises_ends_that_fit_alone(monkeypatch, outcome, error):
     def benchmark(items):
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
-    return SimpleNamespace(
+    package = SimpleNamespace(
         FSRSReview=lambda rating, days: (rating, days),
         FSRSItem=lambda reviews: SimpleNamespace(long_term_review_cnt=lambda: 1),
         FSRS=lambda parameters: SimpleNamespace(benchmark=benchmark),
     )
-
-
-@pytest.mark.parametrize(
-    ("outcome", "error", "told"),
-    [
-        ([0.5] * 19, FitError, "19 were given"),
-        ([float("nan")] * 21, FitError, "nan"),
-        (ValueError("InvalidInput"), FitError, "InvalidInput"),
-        (PANIC("called `Option::unwrap()`"), FitError, "called"),
-        (KeyboardInterrupt(), KeyboardInterrupt, ""),
-    ],
-)
-def test_what_cannot_be_used_is_an_error_of_that_fit(monkeypatch, outcome, error, told):
-    monkeypatch.setattr(fsrs_rs, "import_module", lambda name: package_of(outcome))
-    with pytest.raises(error, match=told or "^$"):
+    monkeypatch.setattr(fsrs_rs, "import_module", lambda name: package)
+    with pytest.raises(error):
         fitted(FsrsRs())
 
 
 def test_where_the_package_is_missing_it_says_so(monkeypatch):
     monkeypatch.setattr(fsrs_rs, "_PACKAGE", "no_such_package")
-    with pytest.raises(ConfigError, match=r"cannot be imported .*no_such_package.*srs-eval\[rs\]"):
+    with pytest.raises(ConfigError, match=r"no_such_package.*srs-eval\[rs\]"):
         FsrsRs()
 
 
@@ -216,6 +204,5 @@ def test_weights_of_training_reviews_have_mean_1_whatever_the_recency():
     p = fitted(Hlr(fit="default")).predict(REVIEWS, FOLD.train)
     losses = -np.log(np.where(REVIEWS.recalled[FOLD.train], p, 1 - p))
     weight = recency_weights(len(losses), "mild")
-    expected = weight / weight.mean() @ losses
-    found = algorithm.objective(problem, FOLD.train, centre).fisher(centre).loss
-    assert found == pytest.approx(expected, rel=1e-5)
+    loss = algorithm.objective(problem, FOLD.train, centre).fisher(centre).loss
+    assert loss == pytest.approx(weight / weight.mean() @ losses, rel=1e-5)

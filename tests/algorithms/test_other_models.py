@@ -1,12 +1,11 @@
 """Models without recurrent equations: definitions in loops, derivatives, and fits."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import Bounds, minimize
-from trial import FOLD, REVIEWS, TASK, fitted
+from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms import history
 from srs_eval.algorithms.baselines import Average, Constant, Oracle
@@ -20,9 +19,8 @@ from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 
 SECONDS = SrsBenchmarkSecs()(REVIEWS, same_day=True).reviews
-
-
 KINDS = (ActR, Logistic, Dash, DashMcm, DashActR)
+ROWS = FOLD.train
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -32,36 +30,32 @@ def test_log_odds_have_the_derivatives_they_say_however_many_are_held(monkeypatc
     w = np.array(log_odds.parameters.defaults)
     rows = np.flatnonzero(reviews.elapsed_days > 0)[::-13]
     at = log_odds.at(history_of(reviews), rows, reviews.elapsed[rows])
-    p, slopes = at(w)
+    z, slopes = at(w)
     for number, step in enumerate(1e-6 * np.eye(len(w))):
         expected = (at(w + step)[0] - at(w - step)[0]) / 2e-6
         np.testing.assert_allclose(slopes[:, number], expected, rtol=1e-5, atol=1e-5)
     monkeypatch.setattr(history, "HELD", 25)
     few = log_odds.at(history_of(reviews), rows, reviews.elapsed[rows])(w)
-    np.testing.assert_allclose(few[0], p, rtol=1e-12)
-
-
-def loss_of(algorithm):
-    problem = algorithm.problem(REVIEWS)
-    centre = np.array(problem.space.defaults)
-    return algorithm.objective(problem, FOLD.train, centre), centre
+    np.testing.assert_allclose(few[0], z, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fit_ends_where_the_loss_is_least_and_knows_how_uncertain_that_is(kind):
-    newton = fitted(kind())
-    loss, centre = loss_of(kind())
-    space, w = newton.log_odds.parameters, np.array(newton.parameters)
-    assert space.checked(newton.parameters, "fitted") == newton.parameters
+    model, problem = fitted(kind()), kind().problem(REVIEWS)
+    space, w = problem.space, np.array(model.parameters)
+    centre = np.array(space.defaults)
+    loss = kind().objective(problem, ROWS, centre)
+    assert space.checked(model.parameters, "fitted") == model.parameters
     bounds = Bounds(space.lower, space.upper)
     other = minimize(lambda at: loss.fisher(at)[:2], centre, jac=True, bounds=bounds)
     assert loss.fisher(w).loss == pytest.approx(other.fun, rel=1e-5)
     assert loss.fisher(w).loss < loss.fisher(centre).loss
     errors = standard_errors(loss.fisher(w).information, w, space)
-    np.testing.assert_allclose(newton.learned.standard_errors, errors, rtol=1e-6)
+    np.testing.assert_allclose(model.learned.standard_errors, errors, rtol=1e-6)
 
 
-def test_long_histories_are_not_trained_on_by_the_public_trainer_of_dash_act_r():
+@pytest.mark.parametrize(("first", "nothing"), [(65, True), (64, False)])
+def test_long_histories_are_not_trained_on_by_the_public_trainer_of_dash_act_r(first, nothing):
     nth = np.arange(200)
     reviews = replace(
         REVIEWS.take(np.resize(np.arange(len(REVIEWS)), 200)),
@@ -69,10 +63,9 @@ def test_long_histories_are_not_trained_on_by_the_public_trainer_of_dash_act_r()
         elapsed_days=np.where(nth == 0, -1, 1),
         elapsed=np.minimum(nth, 1.0),
     )
-    for first, nothing in ((65, True), (64, False)):
-        model = fitted(DashActR(fit="reference"), reviews, nth[first:])
-        assert (model.parameters == FadingTraces.parameters.defaults) == nothing
-        assert model.learned.fallback == nothing
+    model = fitted(DashActR(fit="reference"), reviews, nth[first:])
+    assert model.learned.fallback == nothing
+    assert (model.parameters == FadingTraces.parameters.defaults) == nothing
 
 
 def test_days_end_between_what_was_the_same_day_and_what_was_not():
@@ -88,9 +81,6 @@ def test_days_end_between_what_was_the_same_day_and_what_was_not():
     assert not on_same_day(past, rows, middle + 1e-9).any()
 
 
-ROWS = TASK.folds[0].train
-
-
 def test_the_loss_of_half_lives_is_that_of_the_definition_and_has_the_gradient_it_says():
     loss, w = HlrDuolingo().loss(REVIEWS, ROWS), np.array([0.5, -0.3, 0.2])
     value, slopes = loss(w)
@@ -100,11 +90,9 @@ def test_the_loss_of_half_lives_is_that_of_the_definition_and_has_the_gradient_i
         right = int(REVIEWS.recalled[earlier].sum())
         x, t = np.array([1 + right, 1 + len(earlier) - right, 1]) ** 0.5, REVIEWS.elapsed[row]
         p = 0.9999 if REVIEWS.recalled[row] else 0.0001
-        h = np.clip(-t / np.log2(p), 15 / (24 * 60), 274)
-        h_hat = np.clip(2 ** (x @ w), 15 / (24 * 60), 274)
-        terms.append(
-            (np.clip(2 ** (-t / h_hat), 0.0001, 0.9999) - p) ** 2 + 0.01 * (h_hat - h) ** 2
-        )
+        h, h_hat = np.clip([-t / np.log2(p), 2 ** (x @ w)], 15 / (24 * 60), 274)
+        p_hat = np.clip(2 ** (-t / h_hat), 0.0001, 0.9999)
+        terms.append((p_hat - p) ** 2 + 0.01 * (h_hat - h) ** 2)
     assert value == pytest.approx(np.mean(terms) + 0.1 * w @ w, rel=1e-12)
     numeric = [(loss(w + step)[0] - loss(w - step)[0]) / 2e-6 for step in 1e-6 * np.eye(3)]
     np.testing.assert_allclose(slopes, numeric, rtol=1e-5)
@@ -119,35 +107,26 @@ def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was():
 
 @pytest.mark.parametrize("prior", [0, 0.5, 3.5])
 def test_the_average_is_that_of_training_rows_and_counts_reviews_that_never_were(prior):
-    recalled, n = REVIEWS.recalled[ROWS].sum(), len(ROWS)
-    expected = (recalled + prior) / (n + 2 * prior)
+    expected = (REVIEWS.recalled[ROWS].sum() + prior) / (len(ROWS) + 2 * prior)
     model = fitted(Average(prior))
-    np.testing.assert_allclose(model.predict(REVIEWS, TASK.folds[0].test), expected, rtol=1e-15)
+    np.testing.assert_allclose(model.predict(REVIEWS, FOLD.test), expected, rtol=1e-15)
     assert model.parameters == pytest.approx((expected,))
-    flat = fitted(Constant(p=0.8))
-    curve = flat.predict_at(REVIEWS, TASK.folds[0].test[:2], np.array([[1.0, 2.0], [3.0, 4.0]]))
-    np.testing.assert_array_equal(curve, np.full((2, 2), 0.8))
-
-
-def followed(rows, start=1.2, rate=0.3):
-    level, p = start, []
-    for row in rows:
-        p.append(1 / (1 + math.exp(-level)))
-        level += rate * (REVIEWS.recalled[row] - p[-1])
-    return p
+    curve = fitted(Constant(p=0.8)).predict_at(REVIEWS, FOLD.test[:2], np.ones((2, 3)))
+    np.testing.assert_array_equal(curve, np.full((2, 3), 0.8))
 
 
 def test_the_moving_average_follows_training_rows_and_goes_on_through_the_test_by_time():
-    model = fitted(MovingAverage())
-    expected = followed([*ROWS, *TASK.folds[0].test])[len(ROWS) :]
-    found = model.predict(REVIEWS, TASK.folds[0].test[::-1])
-    np.testing.assert_allclose(found[::-1], expected, rtol=1e-12)
+    level, expected = 1.2, {}
+    for row in (*ROWS, *FOLD.test):
+        expected[row] = 1 / (1 + np.exp(-level))
+        level += 0.3 * (REVIEWS.recalled[row] - expected[row])
+    backwards = FOLD.test[::-1]
+    p = fitted(MovingAverage()).predict(REVIEWS, backwards)
+    np.testing.assert_allclose(p, [expected[row] for row in backwards], rtol=1e-12)
 
 
 def test_the_oracle_knows_what_the_outcomes_were_drawn_from_and_skips_real_users():
-    model = fitted(Oracle())
-    np.testing.assert_array_equal(
-        model.predict(REVIEWS, TASK.folds[0].test), REVIEWS.truth[TASK.folds[0].test]
-    )
+    p = fitted(Oracle()).predict(REVIEWS, FOLD.test)
+    np.testing.assert_array_equal(p, REVIEWS.truth[FOLD.test])
     with pytest.raises(FitSkipped):
         fitted(Oracle(), replace(REVIEWS, truth=None))

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from contract import built, config_of
 from invented import log_of_all_histories
 from metric_functions import log_loss, rmse_bins
 from one_step import OneStep
@@ -25,9 +24,16 @@ from srs_eval.algorithms.half_life import Ebisu, beliefs_before
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
+from srs_eval.runs.config import named_option
 
-ALL = json.loads((Path(__file__).parents[1] / "golden/predictions.json").read_text())
+FOLDER = Path(__file__).parents[1] / "golden"
+ALL, TRAINING, OURS = (
+    json.loads((FOLDER / f"{name}.json").read_text())
+    # In the last, published names, and our algorithms and options; the clock is in the name.
+    for name in ("predictions", "training_josh", "published_fits")
+)
 REFERENCE = {(golden["name"], golden["interval"]): golden for golden in ALL["algorithms"]}
+GOLDEN = {entry["algorithm"]: entry for entry in TRAINING["algorithms"]}
 LOG_ODDS = {
     (name, interval): log_odds
     for name, log_odds in {
@@ -64,42 +70,33 @@ def test_predictions_and_states_equal_the_reference(key, vector):
         # The regression is published without predictions at no time after the review before.
         unknown = np.isnan(given) & (nth[rows] > 0)
         assert (reviews.elapsed[rows][unknown] == 0).all()
-        np.testing.assert_allclose(
-            p[rows][~unknown], given[~unknown], rtol=0, atol=1e-11, err_msg=history["name"]
-        )
+        np.testing.assert_allclose(p[rows][~unknown], given[~unknown], rtol=0, atol=1e-11)
         if states:
             traced = np.stack([column[rows] for column in states.values()], axis=1)
             given = expected.get("states", [expected.get("final_state")])
-            np.testing.assert_allclose(
-                traced[-len(given) :], given, rtol=1e-10, atol=1e-12, err_msg=history["name"]
-            )
+            np.testing.assert_allclose(traced[-len(given) :], given, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("interval", ["days", "secs"])
 def test_ebisu_equals_the_reference(interval):
     reviews, _ = log_of_all_histories(ALL, interval)
     everything = np.arange(len(reviews))
-    p = Ebisu().predict(reviews, everything)
-    before = beliefs_before(reviews, everything)
+    p, before = Ebisu().predict(reviews, everything), beliefs_before(reviews, everything)
     for history in ALL["histories"]:
         rows = np.flatnonzero(reviews.card == history["id"])
         expected = REFERENCE["Ebisu-v2", interval]["results"][str(history["id"])]["default"]
         np.testing.assert_allclose(p[rows], np.array(expected["p"], float), rtol=0, atol=1e-9)
         # The last state is that after all reviews, which is asked for by none of them. With 60
         # digits, the reference's own search is found to end within 3e-9.
-        np.testing.assert_allclose(
-            before[:, rows[1:]].T, np.reshape(expected["states"][:-1], (-1, 3)), rtol=1e-8
-        )
+        states = np.reshape(expected["states"][:-1], (-1, 3))
+        np.testing.assert_allclose(before[:, rows[1:]].T, states, rtol=1e-8)
 
 
 def test_default_parameters_are_the_published_ones():
-    for key, golden in REFERENCE.items():
-        published = golden["parameters"].get("default") if "parameters" in golden else None
-        if key in EQUATIONS and key != ("FSRS-4.5", "secs"):
-            assert list(EQUATIONS[key].parameters.defaults) == published, key
-        if key in LOG_ODDS:
-            defaults = LOG_ODDS[key].parameters.defaults
-            np.testing.assert_allclose(defaults, published, atol=1e-13)
+    spaces = {key: each.parameters for key, each in (EQUATIONS | LOG_ODDS).items()}
+    for key in spaces.keys() - {("FSRS-4.5", "secs")}:
+        published = REFERENCE[key]["parameters"].get("default")
+        np.testing.assert_allclose(spaces[key].defaults, published, rtol=0, atol=1e-13)
     of_fractions = REFERENCE["FSRS-4.5", "secs"]["parameters"]["default"]
     assert list(Fsrs45().defaults(whole_days=False)) == of_fractions
     # With same-day reviews in the log, DASH and DASH[MCM] start elsewhere.
@@ -108,59 +105,38 @@ def test_default_parameters_are_the_published_ones():
         assert list(algorithm.equations(whole_days=False).parameters.defaults) == of_short
 
 
-FILE = Path(__file__).parents[1] / "golden/training_josh.json"
-GOLDEN = {entry["algorithm"]: entry for entry in json.loads(FILE.read_text())["algorithms"]}
-
-DAYS = SrsBenchmark()
-# Published intervals contain the time of the answer.
-EQUALISED = SrsBenchmarkEqualised(answer_time=True)
-SECONDS = SrsBenchmarkSecs(answer_time=True)
-
-
-def fitted(algorithm, task):
-    """Models of all folds, and their predictions with the outcomes."""
-    models, folds, log = [], [], task.reviews
-    for fold in task.folds:
-        models.append(algorithm.fit(log, fold.train, np.random.default_rng(0)))
-        folds.append((models[-1].predict(log, fold.test), log.recalled[fold.test]))
-    return models, folds
-
-
-def configured(algo, **options):
-    return built({**config_of(algo), **options})
-
-
-# Published names, and our algorithms and options; the clock is in the name.
-OURS = json.loads(FILE.with_name("published_fits.json").read_text())
-
-
 @pytest.mark.parametrize("name", OURS)
 def test_fits_and_predictions_are_the_published_ones(josh_log, name):
     algo, *words = OURS[name].split()
     options = {key: yaml.safe_load(value) for key, value in (word.split("=") for word in words)}
     if algo == "fsrs_rs":
         pytest.importorskip("fsrs_rs_python")
-    algorithm = OneStep() if algo == "one_step" else configured(algo, **options)
+    algorithm = OneStep() if algo == "one_step" else named_option("algo", algo, options)
     trained = algo in ("fsrs_rs", "one_step") or options.get("fit", "default") != "default"
-    protocol = EQUALISED if "equalised" in name else SECONDS if "same-day" in name else DAYS
+    protocol = SrsBenchmark()
+    if "equalised" in name or "same-day" in name:  # published intervals contain the answer time
+        kind = SrsBenchmarkEqualised if "equalised" in name else SrsBenchmarkSecs
+        protocol = kind(answer_time=True)
     golden, task = GOLDEN[name], protocol(josh_log, same_day=algorithm.same_day)
-    models, folds = fitted(algorithm, task)
     # Where this was written, losses of trained models, too, were equal to 6 decimals (those of
     # S0 to 5), and parameters to 1e-4. Single precision leaves other processors some room.
     loss, first, all_folds = (1e-5, 2e-4, 5e-6) if trained else (1e-6, 1e-5, 1e-6)
-    rows = zip(models, folds, task.folds, golden["folds"], strict=True)
-    for model, (p, recalled), fold, expected in rows:
+    log, parts = task.reviews, []
+    for fold, expected in zip(task.folds, golden["folds"], strict=True):
+        model = algorithm.fit(log, fold.train, np.random.default_rng(0))
+        parts.append((model.predict(log, fold.test), log.recalled[fold.test]))
         assert len(fold.train) == expected["n_train"]
-        assert log_loss(p, recalled) == pytest.approx(expected["LogLoss"], abs=loss)
-        np.testing.assert_allclose(p[:5], expected["first_predictions"], atol=first)
+        assert log_loss(*parts[-1]) == pytest.approx(expected["LogLoss"], abs=loss)
+        np.testing.assert_allclose(parts[-1][0][:5], expected["first_predictions"], atol=first)
         if trained:
             np.testing.assert_allclose(model.parameters, expected["parameters"], atol=2e-3)
             assert not model.learned.fallback
-    p, recalled = (np.concatenate(parts) for parts in zip(*folds, strict=True))
+    p, recalled = (np.concatenate(each) for each in zip(*parts, strict=True))
     assert len(p) == golden["pooled"]["n"]
     assert log_loss(p, recalled) == pytest.approx(golden["pooled"]["LogLoss"], abs=all_folds)
     if algo == "rmse_bins_exploit":
         tested = np.concatenate([fold.test for fold in task.folds])
-        facts = task.reviews.elapsed_days[tested], task.nth_review[tested], task.lapses[tested]
-        expected = golden["pooled"]["RMSE_bins"]
-        assert rmse_bins(p, recalled, *facts) == pytest.approx(expected, abs=1e-6)
+        facts = log.elapsed_days[tested], task.nth_review[tested], task.lapses[tested]
+        assert rmse_bins(p, recalled, *facts) == pytest.approx(
+            golden["pooled"]["RMSE_bins"], abs=1e-6
+        )

@@ -8,6 +8,7 @@ from scipy.special import expit, logit, softmax
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Constant
+from srs_eval.algorithms.combined import Query
 from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.sessions.features import (
     CARD,
@@ -21,12 +22,10 @@ from srs_eval.algorithms.sessions.features import (
 from srs_eval.algorithms.sessions.session_filter import Forecast, SessionFilter
 from srs_eval.algorithms.sessions.walk import Filter, learn_weights
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.evaluation.evaluate import EvaluateUser
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 
-@pytest.fixture(scope="module")
-def answers():
+def test_features_are_what_they_were(golden_text):
+    """As a loop over the answers before each of them computed them, when they were written."""
     rng = np.random.default_rng(4)
     # Names say nothing: cards are known by when they came, decks by which cards are alike.
     names = rng.permutation(10**6)
@@ -35,14 +34,9 @@ def answers():
     note = np.where(REVIEWS.card < 30, names[50 + REVIEWS.card % 10], -1)
     reviews = replace(REVIEWS, deck=deck, card=card, note=note)
     z = np.where(reviews.elapsed > 0, rng.normal(1.5, 1.0, len(reviews)), 0.0)
-    return answers_of(reviews, z)
-
-
-def test_features_are_what_they_were(answers, golden_text):
-    """As a loop over the answers before each of them computed them, when they were written."""
-    rows, lines = np.flatnonzero(answers.later), []
+    answers, lines = answers_of(reviews, z), []
     for name in dict.fromkeys((*SETS["full"], *SETS["small"], *SIBLINGS)):
-        x = FORMULAS[name](answers)[rows] + 1e-9
+        x = FORMULAS[name](answers)[answers.later] + 1e-9
         numbers = " ".join(f"{value:.4f}" for value in (x.mean(), x.std(), *x[::35]))
         lines.append(f"{name}: {numbers}\n")
     golden_text("session_features", "".join(lines))
@@ -66,11 +60,9 @@ def test_weights_are_those_of_the_filter():
 
 
 def test_training_rows_are_predicted_by_fits_to_earlier_ones():
-    seen = []
-
     @dataclass(frozen=True)
-    class Recording(Constant):
-        """An algorithm and its model."""
+    class Stage(Constant):
+        """An algorithm and its model, which predicts the last row that it has learned from."""
 
         same_day = True
         parameters = ()
@@ -79,21 +71,19 @@ def test_training_rows_are_predicted_by_fits_to_earlier_ones():
         def fit(self, reviews, rows, rng):
             if len(rows) < 40:
                 raise FitSkipped("too few training reviews")
-            return Recording(last=int(rows[-1]))
+            return Stage(last=int(rows[-1]))
 
         def predict(self, reviews, rows):
-            seen.append((self.last, rows))
-            return np.full(len(rows), 0.5)
+            return np.full(len(rows), self.last / len(REVIEWS))
 
-    base = Filter(Recording(), (), np.zeros(0), 0.0)
-    stages = base.in_stages(REVIEWS, FOLD.train, np.random.default_rng(0))
-    assert len(stages.models) > 2
-    stages.log_odds(REVIEWS)
-    for last, rows in seen:
-        # What comes before the first fit is predicted by it, and not learned from.
-        assert (rows[rows >= stages.begins[0]] > last).all()
-    predicted = np.concatenate([rows for _, rows in seen])
-    np.testing.assert_array_equal(predicted, np.flatnonzero(REVIEWS.elapsed > 0))
+    stages = Filter(Stage(), (), np.zeros(0), 0.0).in_stages(REVIEWS, FOLD.train, None)
+    rows = np.flatnonzero(REVIEWS.elapsed > 0)
+    last = np.rint(expit(stages.log_odds(Query(REVIEWS, rows))) * len(REVIEWS))
+    # What comes before the first fit is predicted by it, and not learned from.
+    begins = np.array(stages.begins)
+    assert len(begins) > 2
+    latest = np.maximum(np.searchsorted(begins, rows, side="right"), 1) - 1
+    np.testing.assert_array_equal(last, begins[latest] - 1)
 
 
 def test_what_is_mixed_has_the_shares_of_its_evidence_half_of_it_dropped_at_each_fit():
@@ -116,22 +106,17 @@ def test_what_is_mixed_has_the_shares_of_its_evidence_half_of_it_dropped_at_each
             evidence = evidence - (evidence - start)[0]
     assert len(begins) > 2
     np.testing.assert_allclose(model.predict(REVIEWS, walked.rows), expected, rtol=1e-9)
+    learned = model.learned
+    assert len(model.parameters) == len(learned.standard_errors) == len(model.filter.features)
+    assert min(learned.standard_errors) > 0
+    groups = {GROUP_OF[name] for name in model.filter.features}
+    assert {each.name for each in learned.contributions} == groups
 
 
 def test_logs_without_decks_and_answer_times_are_predicted_too():
     bare = replace(REVIEWS, deck=None, duration_ms=None, elapsed_seconds=None)
     p = fitted(SessionFilter(Hlr()), bare).predict(bare, FOLD.test)
     assert ((p > 0) & (p < 1)).all()
-
-
-def test_weights_errors_and_contributions_are_kept(logs_of):
-    algorithm = SessionFilter(Hlr())
-    fit = EvaluateUser(logs_of("a"), algorithm, SrsBenchmark(), 0, curves=0)("a").fits[-1]
-    assert len(fit.parameters) == len(fit.standard_errors) == len(SETS["full"])
-    assert min(fit.standard_errors) > 0
-    assert fit.parts[0].name == "base"
-    groups = {GROUP_OF[name] for name in SETS["full"]}
-    assert {each.name for each in fit.contributions} == groups
 
 
 def test_a_forecast_is_the_base_moved_by_what_was_known_of_the_card():
@@ -159,7 +144,7 @@ def test_what_is_no_probability_of_the_base_fails_the_fit(kind, wrong):
         parameters = ()
 
         def fit(self, reviews, rows, rng):
-            return Wrong()
+            return self
 
         def predict(self, reviews, rows):
             return np.where(rows % 2, 0.9, wrong)

@@ -1,35 +1,24 @@
 """Models of a line or two."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from srs_eval.engine.compiled import CompiledModel
 from srs_eval.engine.parameters import ParameterSpace
+
+ONE = ParameterSpace((0.5,), (0.0,), (1.0,))
 
 
 @dataclass(frozen=True)
 class SmallEquations:
     """Equations that are handed over as functions; by default a state that stays 1."""
 
-    curve_of: Callable[..., Any] = lambda m, w, state, elapsed: 0.9
-    step_of: Callable[..., Any] = lambda m, w, state, elapsed, rating, p: state
-    init_of: Callable[..., Any] = lambda m, w, rating: (1.0,)
-    space: ParameterSpace = field(default=ParameterSpace((0.5,), (0.0,), (1.0,)))
+    curve: Callable[..., Any] = lambda m, w, state, elapsed: 0.9
+    step: Callable[..., Any] = lambda m, w, state, elapsed, rating, p: state
+    init: Callable[..., Any] = lambda m, w, rating: (1.0,)
+    parameters: ParameterSpace = ONE
     state_names: tuple[str, ...] = ("state",)
-
-    @property
-    def parameters(self):
-        return self.space
-
-    def init(self, m, w, rating):
-        return self.init_of(m, w, rating)
-
-    def curve(self, m, w, state, elapsed):
-        return self.curve_of(m, w, state, elapsed)
-
-    def step(self, m, w, state, elapsed, rating, p):
-        return self.step_of(m, w, state, elapsed, rating, p)
 
 
 def small_model(**given):

@@ -1,18 +1,18 @@
 """Kernels against the equations on plain numbers, and their derivatives against differences."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
-from differences import oracle, plain_walk
-from published import PUBLISHED, random_parameters
-from random_logs import further_rows, log_of, random_log
+from published import PUBLISHED, ordinary_bounds, random_parameters
+from random_logs import LONGEST_ELAPSED, further_rows, log_of, random_log
 from small_models import SmallEquations, small_model, space_of
 
+from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.engine.compiled import compiled
+from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.expressions import Graph
 from srs_eval.engine.packing import pack
 from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, trace
+from srs_eval.errors import FitError
 
 DTYPES = [np.float64, np.float32]
 # Nearer to 0 or 1, a rounding error of p is no small error of the loss.
@@ -23,43 +23,69 @@ REVIEWS = random_log(np.random.default_rng(5), 20, 12, exponent=1.3)
 ROWS = further_rows(REVIEWS)
 
 
+def plain_walk(equations, w, reviews):
+    """Ask the author's equations about one review after the other, for one or several `w`.
+
+    Return predictions [reviews, ...], NaN at first ones, and states [reviews, states, ...].
+    """
+    latest, p, states = {}, [], []
+    columns = (reviews.card.tolist(), reviews.elapsed, reviews.rating.astype(float))
+    for card, elapsed, rating in zip(*columns, strict=True):
+        if card in latest:
+            p.append(equations.curve(NUMPY_MATHS, w, latest[card], elapsed))
+            latest[card] = equations.step(NUMPY_MATHS, w, latest[card], elapsed, rating, p[-1])
+        else:
+            p.append(np.nan)
+            latest[card] = equations.init(NUMPY_MATHS, w, rating)
+        states.append([value + np.zeros(w.shape[1:]) for value in latest[card]])
+    return np.array([value + np.zeros(w.shape[1:]) for value in p]), np.array(states)
+
+
 def assert_walk_is_numpys(model, w, reviews, rtol=1e-12):
     """Check predictions and states."""
     packed = pack(reviews)
     p, states = model.walk(w, packed)
     with np.errstate(all="ignore"):
-        moments = plain_walk(model.equations, w, reviews)
-    for moment in moments:
-        place, lane = np.divmod(packed.where[moment.rows], p.shape[1])
-        for index, expected in enumerate(moment.state):
-            np.testing.assert_allclose(states[place, index, lane], expected, rtol=rtol)
-        expected = np.nan if moment.p is None else moment.p
-        np.testing.assert_allclose(p[place, lane], expected, rtol=rtol, atol=1e-12)
+        expected, of_states = plain_walk(model.equations, w, reviews)
+    place, lane = np.divmod(packed.where, p.shape[1])
+    np.testing.assert_allclose(states[place, :, lane], of_states, rtol=rtol)
+    np.testing.assert_allclose(p[place, lane], expected, rtol=rtol, atol=1e-12)
 
 
 def assert_derivatives_are_differences(model, w, reviews, seed, dtype):
     """Check loss, gradient and Fisher information of rows and weights that are chosen here."""
     rng = np.random.default_rng(seed)
     rows = further_rows(reviews)
-    rows = rows[rng.random(len(rows)) < 0.8] if len(rows) > 5 else rows
+    rows = rows[rng.random(len(rows)) < 0.8]
     weight = rng.uniform(0.2, 2.0, len(rows)).astype(np.float32).astype(float)
-    expected = oracle(model.equations, w, reviews, rows, weight, LEAST_P[dtype])
-    packed = pack(reviews, rows, weight=expected.weight, dtype=dtype)
+    steps = 1e-6 * np.eye(len(w))
+    p, _ = plain_walk(model.equations, np.c_[w, w[:, None] + steps, w[:, None] - steps], reviews)
+    p, above, below = np.split(p[rows], [1, 1 + len(w)], axis=1)
+    p, slopes = p[:, 0], (above - below) / 2e-6
+    weight[(p < LEAST_P[dtype]) | (p > 1 - LEAST_P[dtype])] = 0.0
+    recalled = reviews.recalled[rows]
+    likely = np.clip(np.where(recalled, p, 1 - p), SMALLEST_P, LARGEST_P)
+    # Where nothing counts, p may be 0 or 1.
+    precision = weight / np.where(weight > 0, p * (1 - p), 1.0)
+    of_p = precision * (p - recalled)
+    loss, gradient = -(weight * np.log(likely)).sum(), of_p @ slopes
+    information = (slopes * precision[:, None]).T @ slopes
+    # Rounding errors are proportional to the sums of the absolute parts of the gradient.
+    shares = np.abs(slopes * of_p[:, None]).sum(axis=0)
+    packed = pack(reviews, rows, weight=weight, dtype=dtype)
     tolerance, of_gradient, of_information, slack = TOLERANCE[dtype]
     fisher = model.fisher(w, packed)
-    for found in (model.gradient(w, packed), fisher):
-        np.testing.assert_allclose(found.loss, expected.loss, rtol=tolerance, atol=1e-300)
-        error = np.abs(found.gradient - expected.gradient)
+    for result in (model.gradient(w, packed), fisher):
+        np.testing.assert_allclose(result.loss, loss, rtol=tolerance, atol=1e-300)
+        error = np.abs(result.gradient - gradient)
         # What is small beside the largest need not be right to as many digits of its own.
-        shares = expected.shares + slack * expected.shares.max(initial=0)
-        np.testing.assert_array_less(error, of_gradient * shares + 1e-9)
-    scale = np.sqrt(np.diag(expected.information))
+        room = shares + slack * shares.max(initial=0)
+        np.testing.assert_array_less(error, of_gradient * room + 1e-9)
+    scale = np.sqrt(np.diag(information))
     scale += slack * scale.max(initial=0)
-    scales = np.outer(scale, scale)
-    error = np.abs(fisher.information - expected.information)
-    np.testing.assert_array_less(error, of_information * scales + 1e-9)
-    error = np.abs(fisher.information - fisher.information.T)
-    np.testing.assert_array_less(error, 1e-14 * scales + 1e-300)
+    error = np.abs(fisher.information - information)
+    np.testing.assert_array_less(error, of_information * np.outer(scale, scale) + 1e-9)
+    np.testing.assert_allclose(fisher.information, fisher.information.T, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -74,11 +100,11 @@ def test_published_models_are_those_of_numpy_and_of_differences(name):
         assert_derivatives_are_differences(compiled(equations), w, log, seed, DTYPES[seed % 2])
 
 
-HONEST = {
+UNUSUAL = {
     "every operation": {
         "state_names": ("a", "b"),
-        "init_of": lambda m, w, r: (m.where(r == 2, w[0] ** 2, m.where(r != 4, w[1], 2.0)), 1.0),
-        "step_of": lambda m, w, s, t, r, p: (
+        "init": lambda m, w, r: (m.where(r == 2, w[0] ** 2, m.where(r != 4, w[1], 2.0)), 1.0),
+        "step": lambda m, w, s, t, r, p: (
             m.clip(
                 m.where(r <= 1, s[0] ** -1 * p, m.maximum(s[0], w[0] * t / (3 + t))), 0.05, 20.0
             ),
@@ -88,39 +114,32 @@ HONEST = {
                 + 0.1,
             ),
         ),
-        "curve_of": lambda m, w, s, t: (
+        "curve": lambda m, w, s, t: (
             0.02
             + 0.96 / (1 + m.exp(w[2] * m.log(1 + t) - s[0] / s[1] - m.where(t >= 3, -w[3], w[1])))
         ),
-        "space": space_of((0.6, 0.9, 0.4, 0.3)),
+        "parameters": space_of((0.6, 0.9, 0.4, 0.3)),
     },
     "a choice by parameters of what varies": {
-        "curve_of": lambda m, w, s, t: m.exp(-m.where(w[0] <= 1, t / 9, t / 40) * w[1]),
-        "space": space_of((0.7, 0.4)),
+        "curve": lambda m, w, s, t: m.exp(-m.where(w[0] <= 1, t / 9, t / 40) * w[1]),
+        "parameters": space_of((0.7, 0.4)),
     },
-    "parameters that move nothing, and a state that is never read": {
-        "state_names": ("read", "unread"),
-        "init_of": lambda m, w, r: (w[1], w[0]),
-        "step_of": lambda m, w, s, t, r, p: (s[0] * 1.1, s[1] * w[0]),
-        "curve_of": lambda m, w, s, t: m.exp(-s[0] * t / 20),
-        "space": space_of((0.3, 0.7, 0.9)),
-    },
-    "influence that passes from state to state": {
-        "state_names": ("a", "b", "c"),
-        "init_of": lambda m, w, r: (w[0], 0.5, 0.5),
-        "step_of": lambda m, w, s, t, r, p: (s[0], s[0] * w[1], s[1]),
-        "curve_of": lambda m, w, s, t: m.exp(-s[2] * t / 20),
-        "space": space_of((0.3, 0.7)),
+    "parameters that move nothing, a state never read, and influence from state to state": {
+        "state_names": ("a", "b", "c", "unread"),
+        "init": lambda m, w, r: (w[0], 0.5, 0.5, w[2]),
+        "step": lambda m, w, s, t, r, p: (s[0], s[0] * w[1], s[1], s[3] * w[2]),
+        "curve": lambda m, w, s, t: m.exp(-s[2] * t / 20),
+        "parameters": space_of((0.3, 0.7, 0.9)),
     },
     "no parameters": {
-        "curve_of": lambda m, w, s, t: m.exp(-t / 30) * 0.9 + 0.05,
-        "space": space_of(()),
+        "curve": lambda m, w, s, t: m.exp(-t / 30) * 0.9 + 0.05,
+        "parameters": space_of(()),
     },
-    "a constant": {"curve_of": lambda m, w, s, t: 0.9},
+    "a constant": {},
 }
 
 
-@pytest.mark.parametrize("given", HONEST.values(), ids=HONEST)
+@pytest.mark.parametrize("given", UNUSUAL.values(), ids=UNUSUAL)
 def test_what_is_unusual_is_computed_right(given):
     model = small_model(**given)
     rng, defaults = np.random.default_rng(1), np.array(model.equations.parameters.defaults)
@@ -131,62 +150,71 @@ def test_what_is_unusual_is_computed_right(given):
             assert_derivatives_are_differences(model, w, REVIEWS, 3, dtype)
 
 
+GRAPH = M = Graph()
+X = GRAPH.leaf("state", 0)
+
+
 @pytest.mark.parametrize(
-    ("error", "given"),
+    ("error", "write"),
     [
-        (ValueError, {"step_of": lambda m, w, s, t, r, p: ()}),
-        (TypeError, {"init_of": lambda m, w, r: (r > 1,)}),
-        (TypeError, {"init_of": lambda m, w, r: (1.0 if r > 1 else 2.0,)}),
-        (IndexError, {"curve_of": lambda m, w, s, t: w[1]}),
+        (ValueError, lambda: trace(SmallEquations(step=lambda m, w, s, t, r, p: ()))),
+        (TypeError, lambda: trace(SmallEquations(init=lambda m, w, r: (r > 1,)))),
+        (TypeError, lambda: trace(SmallEquations(init=lambda m, w, r: (1.0 if r > 1 else 2.0,)))),
+        (IndexError, lambda: trace(SmallEquations(curve=lambda m, w, s, t: w[1]))),
+        *((TypeError, lambda: X > 1 and 1), (TypeError, lambda: not X > 1)),
+        *((TypeError, lambda: (X > 1) * 2), (TypeError, lambda: 1 - (X == 1))),
+        *((TypeError, lambda: M.exp(X <= 1)), (TypeError, lambda: M.minimum(X, X > 2))),
+        (TypeError, lambda: M.where(X > 1, X < 3, 0.0)),
+        (TypeError, lambda: M.where(X - 1, X, 0.0)),
     ],
 )
-def test_a_wrong_number_of_states_conditions_as_states_and_branches_are_refused(error, given):
+def test_branches_conditions_as_values_and_wrong_numbers_of_states_are_refused(error, write):
     with pytest.raises(error, match=r"SmallEquations|m\.where"):
-        trace(SmallEquations(**given))
+        write()
+
+
+def test_a_number_that_cannot_be_folded_is_not_taken_for_zero():
+    endless = M.exp(GRAPH.constant(1000.0))
+    made = (endless, endless + X, X * endless, endless + 1, X / M.log(GRAPH.constant(0.0)))
+    assert [each.operation for each in made] == ["exp", "add", "multiply", "add", "divide"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_loss_ends_where_single_precision_does(dtype):
-    certain = small_model(curve_of=lambda m, w, s, t: m.where(t > 1, 1.0, 0.0) + 0 * w[0])
+    certain = small_model(curve=lambda m, w, s, t: m.where(t > 1, 1.0, 0.0) + 0 * w[0])
     reviews = log_of([1, 1, 2, 2], [3, 1, 3, 3], [0, 5, 0, 0])
     packed = pack(reviews, np.array([1, 3]), weight=np.ones(2), dtype=dtype)
     expected = -np.log(1 - LARGEST_P) - np.log(SMALLEST_P)
     assert certain.gradient(np.array([0.5]), packed).loss == pytest.approx(expected, rel=1e-5)
 
 
-@dataclass(frozen=True)
-class Unequal:
-    __hash__ = object.__hash__
-    p: float
+def test_rows_of_any_order_are_predicted_and_as_many_parameters_as_there_are_needed():
+    equations = PUBLISHED["FSRS-6"]
+    model = RecurrentModel(equations, equations.parameters.defaults)
+    everything = np.arange(len(REVIEWS))
+    p = model.predict(REVIEWS, everything)
+    for rows in ([50, 30, 31], everything[-1:], [30, 30]):
+        np.testing.assert_array_equal(model.predict(REVIEWS, np.array(rows)), p[rows])
+    constant = RecurrentModel(SmallEquations(parameters=space_of(())), ())
+    curves = constant.predict_at(REVIEWS, ROWS, np.ones((len(ROWS), 3)))
+    np.testing.assert_array_equal(curves, np.full((len(ROWS), 3), 0.9))
+    for parameters in ((), (*model.parameters, 3.0)):
+        with pytest.raises(FitError):
+            RecurrentModel(equations, parameters)
 
 
-def test_equal_equations_share_their_functions():
-    given = HONEST["a constant"]
-    assert compiled(SmallEquations(**given)) is compiled(SmallEquations(**given))
-    assert compiled(SmallEquations(**given)) is not compiled(SmallEquations())
-    with pytest.raises(TypeError, match="frozen dataclass"):
-        compiled(Unequal(0.8))
-
-
-GRAPH = M = Graph()
-X, W = GRAPH.leaf("state", 0), GRAPH.leaf("parameter", 0)
-ENDLESS = M.exp(GRAPH.constant(1000.0))
-
-
-def test_a_number_that_cannot_be_folded_is_not_taken_for_zero():
-    made = (ENDLESS, ENDLESS + X, X * ENDLESS, ENDLESS + 1, X / M.log(GRAPH.constant(0.0)))
-    assert [each.operation for each in made] == ["exp", "add", "multiply", "add", "divide"]
-
-
-@pytest.mark.parametrize(
-    "misplaced",
-    [
-        *(lambda: X > 1 and 1, lambda: not X > 1, lambda: 1 if X > 1 else 2),
-        *(lambda: (X > 1) * 2, lambda: 1 - (X == 1), lambda: M.exp(X <= 1)),
-        *(lambda: M.where(X > 1, X < 3, 0.0), lambda: M.where(X - 1, X, 0.0)),
-        lambda: M.minimum(X, X > 2),
-    ],
-)
-def test_branches_on_values_and_conditions_as_values_are_refused(misplaced):
-    with pytest.raises(TypeError, match=r"m\.where"):
-        misplaced()
+@pytest.mark.parametrize("end", ["lower", "default", "upper"])
+@pytest.mark.parametrize("name", ["FSRS-6", "FSRS-7"])
+def test_predictions_states_and_losses_are_finite_at_the_bounds(name, end):
+    """Of one card of 2,000 reviews: at once, after a fraction of a day, and after a century."""
+    equations, n = PUBLISHED[name], 2000
+    elapsed = np.resize([0.0, 1.0, LONGEST_ELAPSED, 0.2, 30, 7, 0], n) * (np.arange(n) > 0)
+    reviews = log_of(np.ones(n), np.resize([3, 1, 4, 2, 3], n), elapsed)
+    lower, upper = ordinary_bounds(equations)
+    w = {"lower": lower, "upper": upper, "default": equations.parameters.defaults}[end]
+    model, rows = RecurrentModel(equations, tuple(w)), further_rows(reviews)
+    p = model.predict(reviews, rows)
+    assert ((p > 0) & (p < 1)).all()
+    assert all(np.isfinite(column).all() for column in model.states(reviews).values())
+    packed = pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float64)
+    assert all(np.isfinite(part).all() for part in compiled(equations).fisher(np.array(w), packed))

@@ -10,30 +10,24 @@ import numpy as np
 import pytest
 from invented import Logs
 from saved import setup_of
+from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6, Fsrs6Equations
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.engine import cpu, machine
 from srs_eval.errors import ConfigError
 from srs_eval.metrics.panel import default_panel
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
-on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="levels are of x86-64")
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="levels are of x86-64")
 
 
 def predictions_by_kernels_compiled_now():
     """Fit FSRS-6 to a simulated user, and predict the test rows."""
-    source = SyntheticUsers(users=1, seed=4)
-    task = SrsBenchmark()(source.read(source.users()[0]), same_day=True)
-    fold = task.folds[-1]
     # Kernels are kept for equal equations of one class.
     afresh = type("Afresh", (Fsrs6,), {"mathematics": type("Equations", (Fsrs6Equations,), {})})
-    model = afresh().fit(task.reviews, fold.train, np.random.default_rng(0))
-    return model.predict(task.reviews, fold.test)
+    return fitted(afresh()).predict(REVIEWS, FOLD.test)
 
 
-@on_x86
 @pytest.mark.parametrize("processor", ["haswell", "x86-64"])
 def test_older_processors_predict_the_same(monkeypatch, processor):
     if processor == "haswell" and not llvm.get_host_cpu_features().get("avx2"):
@@ -60,20 +54,13 @@ print(machine.target_cpu(), "zmm" in code, "ymm" in code, numba._get_host_cpu_na
 """
 
 
-@on_x86
 def test_kernels_and_libraries_are_of_the_level():
     level = "x86-64-v3"
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "SRS_EVAL_CPU": level},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == [level, "False", "True", level, "''", "[]"]
+    environment = {**os.environ, "SRS_EVAL_CPU": level}
+    printed = subprocess.check_output([sys.executable, "-c", PROGRAM], env=environment, text=True)
+    assert printed.split() == [level, "False", "True", level, "''", "[]"]
 
 
-@on_x86
 def test_levels_that_cannot_be_had_are_refused(monkeypatch):
     # Unknown; set after kernels may have been compiled; above this processor.
     for at_start, now in (("i386", "i386"), ("", "x86-64-v3")):
@@ -81,12 +68,15 @@ def test_levels_that_cannot_be_had_are_refused(monkeypatch):
         monkeypatch.setenv("SRS_EVAL_CPU", now)
         with pytest.raises(ConfigError, match=cpu.VARIABLE):
             machine.target_cpu()
-    setup, hashes = setup_of(Average(), Logs({}), default_panel()), set()
-    for name in ("", "x86-64-v3"):  # runs of different levels are not resumed by each other
-        monkeypatch.setattr("srs_eval.runs.config.common_level", lambda name=name: name)
-        hashes.add(setup.config_hash)
-    assert len(hashes) == 2
     monkeypatch.setattr(machine, "common_level", lambda: "x86-64-v4")
     monkeypatch.setattr(machine, "_features", lambda: "+avx2,-avx512bw")
     with pytest.raises(ConfigError, match="avx512bw"):
         machine.target_cpu()
+
+
+def test_runs_of_different_levels_are_not_resumed_by_each_other(monkeypatch):
+    setup, hashes = setup_of(Average(), Logs({}), default_panel()), set()
+    for name in ("", "x86-64-v3"):
+        monkeypatch.setattr("srs_eval.runs.config.common_level", lambda name=name: name)
+        hashes.add(setup.config_hash)
+    assert len(hashes) == 2

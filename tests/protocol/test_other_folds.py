@@ -1,6 +1,6 @@
 """Folds of users."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from types import SimpleNamespace
@@ -17,10 +17,8 @@ from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
+from srs_eval.protocol.validation import Validation
 from srs_eval.runs.config import build, composed
-
-CONF = Path(__file__).parents[2] / "conf"
-PROTOCOLS = sorted(path.stem for path in (CONF / "protocol").glob("*.yaml"))
 
 
 @dataclass(frozen=True)
@@ -28,11 +26,10 @@ class Level(Algorithm):
     """Predicts how much other users recall, 0.5 before it has learned from any."""
 
     weights: object = None
-    known: dict = field(default_factory=dict)
 
     def pretrain(self, users, rng):
-        shares = {log.user: float(log.recalled[rows].mean()) for log, rows in users}
-        return replace(self, weights=SimpleNamespace(parameters=(np.mean([*shares.values()]),)))
+        mean = np.mean([log.recalled[rows].mean() for log, rows in users])
+        return replace(self, weights=SimpleNamespace(parameters=(mean,)))
 
     def fit(self, reviews, rows, rng):
         return Told(0.5 if self.weights is None else self.weights.parameters[0])
@@ -72,7 +69,6 @@ def test_each_user_is_scored_by_what_the_users_of_other_folds_have_taught(logs_o
         taught = np.mean([shares[other] for other in shares if fold_of[other] != fold_of[user]])
         assert result.predictions(user).p == pytest.approx(taught)
     assert result.facts.pretrained
-    assert result.facts.protocol == "srs_benchmark_in_2_user_folds"
     with pytest.raises(ConfigError):  # weights that were given are not passed over
         scored(Level(weights="level.safetensors"), UserFolds())
 
@@ -85,15 +81,9 @@ def test_an_algorithm_that_learns_from_no_one_else_is_as_under_the_base(scored):
     assert not other.facts.pretrained
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_it_is_an_option_of_every_protocol(name):
-    plain, folded = (
-        build(*composed({"protocol": name, "tracking": "none"}, values))
-        for values in ({}, {"protocol.user_folds": 3})
-    )
-    base, protocol = plain.protocol, folded.protocol
-    assert protocol == UserFolds(base, user_folds=3)
-    assert (protocol.folds, protocol.name.startswith(base.name)) == (base.folds, True)
-    assert protocol.is_validation == getattr(base, "is_validation", False)
-    # Runs of before are resumed: nothing is left of the option where it is not used.
-    assert "user_folds" not in plain.content["protocol"]
+@pytest.mark.parametrize("base", [SrsBenchmark(), Validation()])
+def test_it_is_an_option_of_other_protocols(base):
+    name = "validation" if base.name.startswith("validation") else base.name
+    chosen, values = {"protocol": name, "tracking": "none"}, {"protocol.user_folds": 3}
+    assert build(*composed(chosen, values)).protocol == UserFolds(base, user_folds=3)
+    assert UserFolds(base).is_validation == isinstance(base, Validation)
