@@ -78,11 +78,9 @@ def rebuilt_from_its_parameters(algorithm):
     kind, task = type(algorithm), trial_task(same_day=algorithm.same_day)
     if "default" in getattr(kind, "methods", ()):
         model, p = fitted_to(algorithm, task, task.folds[0])
-        options = {
-            name: getattr(algorithm, name, None) for name in inspect.signature(kind).parameters
-        }
+        options = {each: getattr(algorithm, each) for each in inspect.signature(kind).parameters}
         anew = kind(**options | {"fit": "default", "parameters": list(model.parameters)})
-        again = fitted_to(anew, task, task.folds[0])[1]
+        _, again = fitted_to(anew, task, task.folds[0])
         np.testing.assert_allclose(again, p, rtol=0, atol=1e-12)
 
 
@@ -107,33 +105,30 @@ QUICK = {"avg", "fsrs6", "hlr"}
 LONG = {"forecast", "lstm", "lstm_published", "session_filter"}
 
 
-def tier(name, promise):
-    if name not in CLASSES.values():
+def tier(name, promise, otherwise):
+    if otherwise or name not in CLASSES.values():
         return pytest.mark.nightly
     long = promise is honest or name in LONG or ".neural." in TARGETS[name]
     return pytest.mark.slow if long and name not in QUICK else ()
 
 
 @pytest.mark.parametrize(
-    ("name", "promise"),
+    ("name", "promise", "otherwise"),
     [
-        pytest.param(name, promise, marks=tier(name, promise), id=f"{name}-{promise.__name__}")
-        for name in NAMES
-        for promise in PROMISES
+        pytest.param(*case, marks=tier(*case))
+        for case in product(NAMES, PROMISES, (False, True))
+        if not (case[0] in PRESETS and case[2])
     ],
 )
-def test_an_algorithm_as_configured_keeps_its_promises(name, promise):
-    promise(option("algo", config_of(name)))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
-@pytest.mark.parametrize("name", NAMES)
-def test_an_algorithm_fitted_otherwise_keeps_its_promises(name, promise):
-    config = config_of(name)
-    if "fit" in config and name not in PRESETS:
-        for method in {*get_class(config["_target_"]).methods} - {config["fit"]}:
-            promise(option("algo", {**config, "fit": method}))
+def test_an_algorithm_keeps_its_promises_as_configured_or_fitted_otherwise(
+    name, promise, otherwise
+):
+    configs = [config_of(name)]
+    if otherwise:
+        methods = getattr(get_class(TARGETS[name]), "methods", ())
+        configs = [{**configs[0], "fit": fit} for fit in methods if fit != configs[0]["fit"]]
+    for config in configs:
+        promise(option("algo", config))
 
 
 @pytest.mark.parametrize("name", NAMES)

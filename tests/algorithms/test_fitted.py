@@ -9,7 +9,6 @@ from one_step import OneStep
 from random_logs import log_of
 from trial import FOLD, REVIEWS, fitted
 
-from srs_eval.algorithms import fitted as fitting
 from srs_eval.algorithms.features.log_odds import DashActR
 from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.early import Fsrs4, Fsrs45
@@ -18,7 +17,6 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.half_life import Hlr
-from srs_eval.algorithms.schedulers import Sm2Trainable
 from srs_eval.engine.objective import recency_weights
 from srs_eval.errors import ConfigError, FitError, FitSkipped
 
@@ -169,22 +167,6 @@ def test_where_the_package_is_missing_it_says_so(monkeypatch):
     monkeypatch.setattr(fsrs_rs, "_PACKAGE", "no_such_package")
     with pytest.raises(ConfigError, match=r"no_such_package.*srs-eval\[rs\]"):
         FsrsRs()
-
-
-def test_a_start_that_fails_leaves_the_others_which_are_about_half_a_spread_away(monkeypatch):
-    newton, begins = fitting.newton, []
-
-    def first_fails(objective, begin, bounds, **options):
-        begins.append(begin)
-        if len(begins) == 1:
-            raise FitError("the loss is nan")
-        return newton(objective, begin, bounds, **options)
-
-    monkeypatch.setattr(fitting, "newton", first_fails)
-    assert np.isfinite(fitted(Sm2Trainable()).parameters).all()
-    width = 0.5 * np.minimum(Sm2Trainable.mathematics.parameters.spread, np.abs(begins[0]))
-    drawn = np.random.default_rng(0).standard_normal((Sm2Trainable.starts - 1, len(width)))
-    np.testing.assert_allclose(np.array(begins[1:]), begins[0] + width * drawn)
 
 
 def test_standard_errors_of_first_stabilities_are_those_of_their_logarithms_times_them():

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from invented import Ends, Told
 from scipy.special import expit, logit, softmax
 from trial import FOLD, REVIEWS, fitted
 
@@ -140,14 +141,5 @@ def test_a_forecast_is_the_base_moved_by_what_was_known_of_the_card():
 @pytest.mark.parametrize("wrong", [np.nan, 1.4, -0.1])
 @pytest.mark.parametrize("kind", [SessionFilter, Forecast])
 def test_what_is_no_probability_of_the_base_fails_the_fit(kind, wrong):
-    class Wrong(Constant):
-        parameters = ()
-
-        def fit(self, reviews, rows, rng):
-            return self
-
-        def predict(self, reviews, rows):
-            return np.where(rows % 2, 0.9, wrong)
-
     with pytest.raises(FitError):
-        fitted(kind(base=Wrong()))
+        fitted(kind(base=Ends(Told(lambda rows: np.where(rows % 2, 0.9, wrong)))))

@@ -7,6 +7,24 @@ package, and is far too slow to be of any other use.
 from collections import Counter, defaultdict
 
 
+def rows_by_card(log):
+    """Each review, with what was before it on its card; `review_th` counts all from 1."""
+    by_card = defaultdict(list)
+    columns = (log.card, log.rating, log.elapsed_days)
+    values = zip(*(column.tolist() for column in columns), strict=True)
+    for review_th, (card, rating, elapsed) in enumerate(values, 1):
+        past = by_card[card]
+        row = {"review_th": review_th, "rating": rating, "elapsed": elapsed}
+        row["last"] = past[-1]["rating"] if past else 0
+        row["recalls"] = sum(each["rating"] > 1 for each in past)
+        past.append(row)
+    return [rows[:128] for rows in by_card.values()]
+
+
+def in_time(rows):
+    return sorted(rows, key=lambda row: row["review_th"])
+
+
 def outlier_intervals(intervals, first_rating):
     """Intervals that go, of the second rows of the cards with one first rating."""
     sizes = Counter(intervals)
@@ -28,36 +46,31 @@ def outlier_intervals(intervals, first_rating):
 def scored_rows(log, *, short):
     """Rows the protocol scores, each with what metrics and models are told about it.
 
-    Returns dictionaries with `review_th` (from 1), `i`, `lapses` and the `history` of
-    (interval, grade) pairs, in time order.
+    Returns dictionaries with `review_th`, `i`, `lapses` and the `history` of (interval, grade)
+    pairs, in time order.
     """
-    by_card = defaultdict(list)
-    columns = (log.card, log.rating, log.elapsed_days)
-    values = zip(*(column.tolist() for column in columns), strict=True)
-    for review_th, (card, rating, elapsed_days) in enumerate(values, 1):
-        last = by_card[card][-1]["rating"] if by_card[card] else 0
-        row = {"review_th": review_th, "rating": rating, "elapsed": elapsed_days, "last": last}
-        row["recalls"] = sum(past["rating"] > 1 for past in by_card[card])
-        by_card[card].append(row)
-    targets = {}
-    for card, rows in by_card.items():
-        rows = [row for row in rows if row["rating"] in (1, 2, 3, 4)][:128]
+    targets, second = [], defaultdict(list)
+    for rows in rows_by_card(log):
         if not short:
             rows = [row for row in rows if row["elapsed"] != 0]
-        history, lapses = [], 0
+        history, lapses, i = [], 0, 1
         for row in rows:
             interval = max(0, row["elapsed"])
-            row |= {"interval": interval, "history": list(history), "lapses": lapses}
+            i += interval > 0
+            row |= {"interval": interval, "history": list(history), "lapses": lapses, "i": i}
+            row["first_rating"] = rows[0]["rating"]
             history.append((interval, row["rating"]))
-            lapses += row["rating"] == 1 and str(interval) != "0"
-        first_rating = rows[0]["rating"]
-        rows = [row for row in rows if row["interval"] != 0 or row["elapsed"] == -1]
-        i = 1
-        for row in rows:
-            i += row["elapsed"] > 0
-            row |= {"i": i, "first_rating": first_rating, "card": card}
-        targets[card] = rows
-    return _without_outliers(targets)
+            lapses += row["rating"] == 1 and interval != 0
+            if interval > 0 and i == 2:
+                second[row["first_rating"]].append(interval)
+        targets.append([row for row in rows if row["interval"] > 0])
+    gone = {rating: outlier_intervals(intervals, rating) for rating, intervals in second.items()}
+    return in_time(
+        row
+        for rows in targets
+        for row in rows
+        if rows[0]["interval"] not in gone[rows[0]["first_rating"]]
+    )
 
 
 def timed_rows(log, *, answer_time):
@@ -66,28 +79,22 @@ def timed_rows(log, *, answer_time):
     With `answer_time`, this is the published description; without, each interval ends when
     the card is asked for, to the second, and is not shorter than one.
     """
-    by_card, rows = defaultdict(list), []
-    columns = (log.card, log.rating, log.elapsed_days, log.elapsed_seconds, log.duration_ms)
-    values = zip(*(column.tolist() for column in columns), strict=True)
-    for review_th, (card, rating, elapsed_days, seconds, took) in enumerate(values, 1):
-        earlier = by_card[card]
-        if rating not in (1, 2, 3, 4) or len(earlier) == 128:
-            continue
-        asked = seconds if answer_time else max(1, round(seconds - took / 1000))
-        row = {
-            "review_th": review_th,
-            "rating": rating,
-            "last": earlier[-1]["rating"] if earlier else 0,
-            "recalls": sum(past["rating"] > 1 for past in earlier),
-            "elapsed": elapsed_days,
-            "interval": asked / 86400 if seconds > 0 else 0,
-            "history": [(past["interval"], past["rating"]) for past in earlier],
-            "lapses": sum(past["rating"] == 1 for past in earlier),
-            "i": 1 + sum(past["elapsed"] > 0 for past in earlier) + (elapsed_days > 0),
-        }
-        earlier.append(row)
-        rows += [row] if row["interval"] > 0 else []
-    return rows
+    scored = []
+    for rows in rows_by_card(log):
+        history, lapses, i = [], 0, 1
+        for row in rows:
+            seconds, took = (
+                column[row["review_th"] - 1].item()
+                for column in (log.elapsed_seconds, log.duration_ms)
+            )
+            asked = seconds if answer_time else max(1, round(seconds - took / 1000))
+            interval = asked / 86400 if seconds > 0 else 0
+            i += row["elapsed"] > 0
+            row |= {"interval": interval, "history": list(history), "lapses": lapses, "i": i}
+            history.append((interval, row["rating"]))
+            lapses += row["rating"] == 1
+            scored += [row] if interval > 0 else []
+    return in_time(scored)
 
 
 def equalised_folds(log, *, answer_time):
@@ -97,27 +104,6 @@ def equalised_folds(log, *, answer_time):
         begin = test[0]["review_th"]
         train = [row for row in timed.values() if row["review_th"] < begin]
         yield train, [timed[row["review_th"]] | {"lapses": row["lapses"]} for row in test]
-
-
-def _without_outliers(targets):
-    second = defaultdict(list)
-    for rows in targets.values():
-        for row in rows:
-            if row["i"] == 2:
-                second[row["first_rating"]].append(row["interval"])
-    gone = {rating: outlier_intervals(found, rating) for rating, found in second.items()}
-    kept = []
-    for rows in targets.values():
-        expected = 1
-        for row in rows:
-            if row["i"] == 2 and row["interval"] in gone[row["first_rating"]]:
-                continue
-            if row["i"] != expected:
-                break
-            expected += 1
-            kept.append(row)
-    kept = [row for row in kept if row["interval"] > 0]
-    return sorted(kept, key=lambda row: row["review_th"])
 
 
 def folds(rows):
@@ -139,9 +125,9 @@ def assert_same(task, folds):
     columns |= {"recalls": task.recalls}
     histories = {}
     for fold, (train, test) in zip(task.folds, folds, strict=True):
-        for found, expected in ((fold.train, train), (fold.test, test)):
+        for rows, expected in ((fold.train, train), (fold.test, test)):
             for name, column in columns.items():
-                assert column[found].tolist() == [row[name] for row in expected], name
+                assert column[rows].tolist() == [row[name] for row in expected], name
             histories |= {row["review_th"] - 1: row["history"] for row in expected}
         assert task.lapses[fold.test].tolist() == [row["lapses"] for row in test]
     earlier = defaultdict(list)
