@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 from commands import run_here as run
-from seed_table.reproduce import main, verdict
+from seed_table.reproduce import main
 
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.words import status
@@ -48,19 +48,3 @@ def test_altered_rows_are_told_from_equal_ones(tmp_path, real_logs):
     for metric in ("size", "LogLoss", "AUC"):
         unequal = (rows[metric] - rows[f"{metric} published"]).abs() > 2e-6
         assert {*rows.index[unequal]} == {at for at, (key, _) in ALTERED.items() if key == metric}
-
-
-@pytest.mark.parametrize(
-    ("differences", "word"),
-    [
-        ((1e-5, -1e-5, 5e-6), "within 0.0005"),
-        ((0.01, 0.0101, 0.0099), "differs"),
-        ((0.01, -0.01, 0.0), "undecided"),
-        ((0.01,), "undecided"),
-        ((), "no users"),
-    ],
-)
-def test_the_verdict_follows_from_the_interval(differences, word):
-    theirs = pd.DataFrame({"size": 10, "LogLoss": [0.3] * len(differences)})
-    ours = theirs.assign(LogLoss=theirs["LogLoss"] + [*differences])
-    assert verdict(ours, theirs)["verdict"] == word

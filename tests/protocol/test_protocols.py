@@ -157,9 +157,10 @@ REFUSED = {
 def test_an_option_outside_of_its_bounds_is_refused_by_its_name(kind):
     target = {"_target_": f"{kind.__module__}.{kind.__name__}"}
     assert option("protocol", target) == kind()
-    for name, value in ((name, each) for name in REFUSED[kind] for each in REFUSED[kind][name]):
-        with pytest.raises(ConfigError, match=f"protocol.{name}="):
-            option("protocol", {**target, name: value})
+    for name, values in REFUSED[kind].items():
+        for value in values:
+            with pytest.raises(ConfigError, match=f"protocol.{name}="):
+                option("protocol", {**target, name: value})
 
 
 def assert_blocks(folds, rows, tested):
