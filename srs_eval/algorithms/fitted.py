@@ -191,9 +191,7 @@ class Fitted(_Options, Algorithm, ABC):
         except FitError as error:
             raise FitError(f"{self.name}: user {reviews.user}: {error}") from error
         if w is None:
-            note = (
-                f"the parameters were kept: the public trainer uses none of the {len(rows)} reviews"
-            )
+            note = "the parameters were kept: the public trainer trains on none of these reviews"
             return problem.model(start, Learned(note=note, fallback=True))
         return problem.model(tuple(w.tolist()), Learned())
 

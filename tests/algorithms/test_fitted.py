@@ -153,12 +153,9 @@ def test_what_the_package_returns_or_raises_ends_that_fit_alone(monkeypatch, out
             raise outcome
         return outcome
 
-    package = SimpleNamespace(
-        FSRSReview=lambda rating, days: (rating, days),
-        FSRSItem=lambda reviews: SimpleNamespace(long_term_review_cnt=lambda: 1),
-        FSRS=lambda parameters: SimpleNamespace(benchmark=benchmark),
-    )
-    monkeypatch.setattr(fsrs_rs, "import_module", lambda name: package)
+    package = pytest.importorskip("fsrs_rs_python")
+    trainer = SimpleNamespace(benchmark=benchmark)
+    monkeypatch.setattr(package, "FSRS", lambda parameters: trainer)
     with pytest.raises(error):
         fitted(FsrsRs())
 

@@ -1,6 +1,6 @@
 """Features of a session and the filter that weighs them, against plain loops over the log."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from invented import Ends, Told
 from scipy.special import expit, logit, softmax
 from trial import FOLD, REVIEWS, fitted
 
-from srs_eval.algorithms.baselines import Constant
+from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.combined import Query
 from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.sessions.features import (
@@ -22,7 +22,7 @@ from srs_eval.algorithms.sessions.features import (
 )
 from srs_eval.algorithms.sessions.session_filter import Forecast, SessionFilter
 from srs_eval.algorithms.sessions.walk import Filter, learn_weights
-from srs_eval.errors import FitError, FitSkipped
+from srs_eval.errors import FitError
 
 
 def test_features_are_what_they_were(golden_text):
@@ -61,30 +61,19 @@ def test_weights_are_those_of_the_filter():
 
 
 def test_training_rows_are_predicted_by_fits_to_earlier_ones():
-    @dataclass(frozen=True)
-    class Stage(Constant):
-        """An algorithm and its model, which predicts the last row that it has learned from."""
-
-        same_day = True
-        parameters = ()
-        last: int = 0
-
-        def fit(self, reviews, rows, rng):
-            if len(rows) < 40:
-                raise FitSkipped("too few training reviews")
-            return Stage(last=int(rows[-1]))
-
-        def predict(self, reviews, rows):
-            return np.full(len(rows), self.last / len(REVIEWS))
-
-    stages = Filter(Stage(), (), np.zeros(0), 0.0).in_stages(REVIEWS, FOLD.train, None)
+    stages = Filter(Average(0.5), (), np.zeros(0), 0.0).in_stages(REVIEWS, FOLD.train, None)
     rows = np.flatnonzero(REVIEWS.elapsed > 0)
-    last = np.rint(expit(stages.log_odds(Query(REVIEWS, rows))) * len(REVIEWS))
-    # What comes before the first fit is predicted by it, and not learned from.
-    begins = np.array(stages.begins)
-    assert len(begins) > 2
-    latest = np.maximum(np.searchsorted(begins, rows, side="right"), 1) - 1
-    np.testing.assert_array_equal(last, begins[latest] - 1)
+    p = expit(stages.log_odds(Query(REVIEWS, rows)))
+    sizes = [len(FOLD.train) // 2**k for k in range(5, -1, -1)]
+    sizes = [size for size in sizes if size >= 20]
+    lasts = FOLD.train[np.array(sizes) - 1]
+    np.testing.assert_array_equal(stages.begins, lasts + 1)
+    assert len(sizes) > 2
+    for size, begin, end in zip(sizes, lasts, [*lasts[1:], len(REVIEWS)], strict=True):
+        # What comes before the first fit is predicted by it, and not learned from.
+        own = (rows > begin if size > sizes[0] else rows >= 0) & (rows <= end)
+        expected = (REVIEWS.recalled[FOLD.train[:size]].sum() + 0.5) / (size + 1)
+        np.testing.assert_allclose(p[own], expected)
 
 
 def test_what_is_mixed_has_the_shares_of_its_evidence_half_of_it_dropped_at_each_fit():

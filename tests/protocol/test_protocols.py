@@ -12,8 +12,7 @@ from invented import log_of, timed
 
 from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
-from srs_eval.protocol.prequential import Prequential, prequential_folds
-from srs_eval.protocol.split import expanding_folds
+from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
 from srs_eval.protocol.validation import Validation
@@ -163,41 +162,6 @@ def test_an_option_outside_of_its_bounds_is_refused_by_its_name(kind):
                 option("protocol", {**target, name: value})
 
 
-def assert_blocks(folds, rows, tested):
-    """Check that blocks follow each other, each trained on exactly what comes before it."""
-    assert [fold.number for fold in folds] == list(range(len(folds)))
-    np.testing.assert_array_equal(np.concatenate([fold.test for fold in folds]), tested)
-    for fold in folds:
-        np.testing.assert_array_equal(fold.train, rows[rows < fold.test[0]])
-    return [len(fold.test) for fold in folds]
-
-
-@given(n=st.integers(6, 500), folds=st.integers(1, 5), refits=st.integers(5, 120))
-def test_test_blocks_end_with_the_last_row_also_where_they_are_more(n, folds, refits):
-    rows, size = np.arange(n) * 3 + 7, n // (folds + 1)
-    tested = rows[-folds * size :]
-    assert assert_blocks(expanding_folds(rows, folds), rows, tested) == [size] * folds
-    sizes = assert_blocks(expanding_folds(rows, folds, refits), rows, tested)
-    assert max(sizes) - min(sizes) <= 1
-    assert sizes == sorted(sizes, reverse=True)
-    assert len(sizes) == min(refits, len(tested))
-
-
-counts = st.integers(1, 60)
-
-
-@given(n=st.integers(61, 400), first=counts, every=counts, most=counts)
-def test_everything_after_the_first_rows_is_tested_once(n, first, every, most):
-    rows = np.arange(n) * 3 + 7
-    sizes = assert_blocks(prequential_folds(rows, first, every, most), rows, rows[first:])
-    if -(-(n - first) // every) <= most:
-        assert {*sizes[:-1]} <= {every}
-        assert sizes[-1] <= every
-    else:
-        assert len(sizes) == most
-        assert max(sizes) - min(sizes) <= 1
-
-
 COLUMNS = ("log_row", "nth_review", "lapses", "last_rating", "recalls")
 
 
@@ -207,11 +171,13 @@ def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, sam
     public = SrsBenchmark()(log, same_day=same_day)
     tested = np.concatenate([fold.test for fold in public.folds])
     used = np.r_[public.folds[0].train, tested]
+    n = len(used) - 10
     for protocol, scored, folds, is_warm in (
         (SrsBenchmark(refits=6), tested, 6, True),
         (SrsBenchmark(refits=10_000), tested, len(tested), True),
         (SrsBenchmark(refits=20, warm_start=False), tested, 20, False),
-        (Prequential(first=10, every=30), used[10:], -(-(len(used) - 10) // 30), True),
+        (Prequential(first=10, every=30), used[10:], -(-n // 30), True),
+        (Prequential(first=10, every=1, most=7), used[10:], 7, True),
         (Prequential(first=len(used) - 1, warm_start=False), used[-1:], 1, False),
     ):
         task = protocol(log, same_day=same_day)
@@ -219,7 +185,15 @@ def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, sam
             np.testing.assert_array_equal(getattr(task, column), getattr(public, column))
         np.testing.assert_array_equal(task.reviews.elapsed, public.reviews.elapsed)
         np.testing.assert_array_equal(np.concatenate([fold.test for fold in task.folds]), scored)
-        assert (len(task.folds), task.warm_start) == (folds, is_warm)
+        for fold in task.folds:
+            np.testing.assert_array_equal(fold.train, used[used < fold.test[0]])
+        sizes = [len(fold.test) for fold in task.folds]
+        if getattr(protocol, "every", None) == 30:
+            assert sizes[:-1] == [30] * (folds - 1)
+        else:  # the larger ones first
+            assert sizes == sorted(sizes, reverse=True)
+            assert sizes[0] - sizes[-1] <= 1
+        assert ([fold.number for fold in task.folds], task.warm_start) == ([*range(folds)], is_warm)
     assert not public.warm_start
     with pytest.raises(FitSkipped):
         Prequential(first=len(used))(log, same_day=same_day)
