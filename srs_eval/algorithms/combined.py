@@ -51,7 +51,8 @@ class Combined:
     pretrained: ClassVar[bool] = _any("pretrained")
 
     def __post_init__(self) -> None:
-        for name, value in zip(self.options, self.combined, strict=True):
+        for name in self.options:
+            value = getattr(self, name)
             if undeclared(value) or not callable(getattr(value, "fit", None)):
                 raise ConfigError(
                     f"{type(self).__name__}: {name}={value} is no algorithm; write "
