@@ -102,9 +102,8 @@ def test_groups_have_ranges_of_their_own(logs):
     (user,) = fitted.by_user
     own, algorithm = fitted.by_user[user], PerGroup(Fsrs6())
     draws = algorithm.sample(own.reviews, own.rows, own.model, np.random.default_rng(0), 400)
-    for preset, model in own.model.models.items():
-        is_own = (own.reviews.preset[own.rows] == preset) | (preset == OTHERS)
-        rows = own.rows[is_own]
+    for preset in own.model.models.keys() - {OTHERS}:
+        model, rows = own.model.models[preset], own.rows[own.reviews.preset[own.rows] == preset]
         rng = np.random.default_rng(1)
         alone = [m.parameters for m in Fsrs6().sample(own.reviews, rows, model, rng, 400)]
         together = [draw.models[preset].parameters for draw in draws]
