@@ -290,7 +290,8 @@ def _neuron(inputs: int) -> nn.Sequential:
 
 
 def _ask(neuron: nn.Sequential, *inputs: Tensor) -> Tensor:
-    answer: Tensor = neuron(torch.stack(torch.broadcast_tensors(*inputs), dim=-1))
+    shape = np.broadcast_shapes(*(value.shape for value in inputs))
+    answer: Tensor = neuron(torch.stack([value.expand(shape) for value in inputs], dim=-1))
     return answer[..., 0]
 
 

@@ -139,9 +139,9 @@ class Filter:
     def walk(self, reviews: Reviews, end: int) -> Walk:
         """Compute the features of the log before row `end`, and learn their weights."""
         reviews = reviews.take(np.arange(end))
-        z, rows = np.zeros(end), np.flatnonzero(reviews.elapsed > 0)
-        z[rows] = self.log_odds(Query(reviews, rows))
-        answers = answers_of(reviews, z)
+        of_base, rows = np.zeros(end), np.flatnonzero(reviews.elapsed > 0)
+        of_base[rows] = self.log_odds(Query(reviews, rows))
+        answers = answers_of(reviews, of_base)
         if not np.isfinite(answers.z).all():
             raise FitError("base: some predictions are no probabilities")
         rows = np.flatnonzero(answers.later)
