@@ -135,7 +135,7 @@ class RevlogsFolder(TableSource):
             log.left_out["rating outside 1 to 4"] = int(np.sum(~answers))
             log.columns.pop("elapsed_days", None)  # which are derived from days
             seconds = log.columns.get("elapsed_seconds", pd.Series(0, card.index))
-            clock = pd.Series(numbers(seconds)).clip(lower=0).groupby(card).cumsum()
+            clock = pd.Series(numbers(seconds)).groupby(card).cumsum()
             log.take(answers)
             if "elapsed_seconds" in log.columns:
                 since = clock[answers].groupby(card[answers]).diff().fillna(FIRST)
