@@ -13,12 +13,7 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic import Strict
 
-from srs_eval.data.anki.database import (
-    DAY_SECONDS,
-    MINUTES_FROM_UTC,
-    Collection,
-    open_collection,
-)
+from srs_eval.data.anki.database import DAY_SECONDS, Collection, open_collection
 from srs_eval.data.anki.groups import groups_of
 from srs_eval.data.cards import previous_review, rows_by_card, since_previous
 from srs_eval.data.cells import listed
@@ -31,7 +26,6 @@ from srs_eval.errors import ReviewLogError, Violation
 VersionOption = Literal["auto"] | Annotated[int, Strict(), Ge(1), Le(2)]
 LEARNING, FILTERED, MANUAL, RESCHEDULED = 0, 3, 4, 5
 ELSEWHERE = "card of another deck or preset"
-_NAMED_AT_MOST = 20
 # Answers given in Anki 1, which had four buttons, were kept as they were until it died out.
 _ANKI_1_GONE_MS = int(datetime(2015, 1, 1, tzinfo=UTC).timestamp() * 1000)
 
@@ -84,7 +78,7 @@ class AnkiCollection:
     path: str | Path
     user: User | None = None
     rollover_hour: Annotated[int, Ge(0), Le(23)] | None = None
-    utc_offset_minutes: Annotated[int, Ge(-MINUTES_FROM_UTC), Le(MINUTES_FROM_UTC)] | None = None
+    utc_offset_minutes: Annotated[int, Ge(-840), Le(840)] | None = None
     scheduler: VersionOption = "auto"
     decks: User | Sequence[User] | None = None
     presets: User | Sequence[User] | None = None
@@ -280,7 +274,7 @@ def matching(
         wrong += [] if numbers else [f"{option}={pattern}: no such name in the collection"]
     if wrong:
         titles = sorted(names.values(), key=str.casefold)
-        hint = f"There are: {listed(titles, _NAMED_AT_MOST) or 'no names'}."
+        hint = f"There are: {listed(titles, 20) or 'no names'}."
         raise ReviewLogError(source, wrong, hint)
     return matched
 

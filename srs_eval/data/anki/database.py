@@ -47,8 +47,7 @@ _OTHERS = """
     case when typeof(ivl) = 'integer' then ivl else 0 end as ivl,
     case when typeof(time) in ('integer', 'real') then cast(time as integer) else -1 end as time
 """
-MINUTES_FROM_UTC = 840
-_OFFSETS = range(-MINUTES_FROM_UTC, MINUTES_FROM_UTC + 1)  # Minutes west of UTC
+_OFFSETS = range(-840, 841)  # Minutes west of UTC
 # The settings that matter, and what they may be
 _SETTINGS = {
     "schedVer": (1, 2),
