@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm
-from srs_eval.data.cards import earlier_on_card, rows_by_card
+from srs_eval.data.cards import rows_by_card
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation import checks
 
@@ -151,7 +151,7 @@ def answer_times_of_the_day(reviews):
 
 
 def counts(reviews):
-    return earlier_on_card(reviews.card, reviews.recalled)
+    return rows_by_card(reviews.card).earlier(reviews.recalled)
 
 
 BLIND, FIT = checks.check_blind_to_the_future, checks.check_fit_ignores_test_rows

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srs_eval.data.cards import earlier_on_card, rows_by_card, stable_order
+from srs_eval.data.cards import rows_by_card, stable_order
 from srs_eval.errors import ReviewLogError
 from srs_eval.runs.evaluation import checked_users
 
@@ -54,7 +54,7 @@ def test_counts_along_cards_are_those_of_loops(reviews, until):
     earlier = [[row for row in range(here) if card[row] == card[here]] for here in range(len(card))]
     same = [np.flatnonzero(card == which) for which in card]
     rows = rows_by_card(card)
-    counts = earlier_on_card(card, event)
+    counts = rows_by_card(card).earlier(event)
     assert counts.tolist() == [int(event[before].sum()) for before in earlier]
     assert rows.nth.tolist() == [len(before) for before in earlier]
     assert rows.previous().tolist() == [before[-1] if before else -1 for before in earlier]

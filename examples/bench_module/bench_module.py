@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned
-from srs_eval.data.cards import earlier_on_card
+from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.errors import FitError
 
@@ -56,7 +56,7 @@ class Batch(NamedTuple):
 def histories(reviews: Reviews, rows: IntArray) -> list[Tensor]:
     """Return days and ratings of the earlier reviews of the card of each row, [T, 2]."""
     order = np.argsort(reviews.card, kind="stable")
-    nth = earlier_on_card(reviews.card, np.ones(len(reviews), bool))
+    nth = rows_by_card(reviews.card).nth
     entries = np.column_stack([np.maximum(reviews.elapsed, 0.0), reviews.rating])[order]
     known = torch.from_numpy(entries.astype(np.float32))
     place = np.argsort(order)[rows]
@@ -75,7 +75,7 @@ def training_table(reviews: Reviews, rows: IntArray, weights: FloatArray | None)
             "elapsed_days": reviews.elapsed_days[rows],
             "delta_t": reviews.elapsed[rows],
             "y": reviews.recalled[rows].astype(np.int64),
-            "i": 1 + (earlier_on_card(reviews.card, later_day) + later_day)[rows],
+            "i": 1 + (rows_by_card(reviews.card).earlier(later_day) + later_day)[rows],
             "first_rating": first[rows].astype(str),
             "tensor": pd.Series(histories(reviews, rows), dtype=object),
         }

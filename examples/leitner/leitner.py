@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm
-from srs_eval.data.cards import earlier_on_card
+from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
 
@@ -30,8 +30,8 @@ class Boxes:
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, [rows, k]."""
-        right = earlier_on_card(reviews.card, reviews.recalled)
-        wrong = earlier_on_card(reviews.card, ~reviews.recalled)
+        right = rows_by_card(reviews.card).earlier(reviews.recalled)
+        wrong = rows_by_card(reviews.card).earlier(~reviews.recalled)
         half_life = np.clip(2.0 ** np.clip(right - wrong, -9, 9)[rows], 15 / 1440, 274)
         return np.clip(0.5 ** (elapsed / half_life[:, None]), 0.0001, 0.9999)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from srs_eval.algorithms.fitted import Problem
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
-from srs_eval.data.cards import earlier_on_card
+from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import (
     FloatArray,
     IntArray,
@@ -84,7 +84,7 @@ def train_one_step(
     to 6 decimals.
     """
     order = np.argsort(reviews.card, kind="stable")
-    nth = earlier_on_card(reviews.card, np.ones(len(reviews), bool))
+    nth = rows_by_card(reviews.card).nth
     learned = np.sort(rows[reviews.elapsed[rows] >= 1])
     places = np.argsort(order)[learned]
     w = np.clip(np.asarray(start, np.float64), space.lower, space.upper)

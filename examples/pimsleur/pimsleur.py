@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm
-from srs_eval.data.cards import earlier_on_card
+from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 
 
@@ -31,7 +31,7 @@ class Schedule:
 
     def predict_at(self, reviews: Reviews, rows: IntArray, elapsed: FloatArray) -> FloatArray:
         """Predict recall at other elapsed times, [rows, k]."""
-        n = earlier_on_card(reviews.card, np.ones(len(reviews), bool))[rows]
+        n = rows_by_card(reviews.card).nth[rows]
         half_life = np.clip(2.0 ** (2.35 * np.minimum(n, 20) - 16.46), 15 / 1440, 274)
         return np.clip(0.5 ** (elapsed / half_life[:, None]), 0.0001, 0.9999)
 

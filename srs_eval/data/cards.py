@@ -31,7 +31,12 @@ class CardRows:
     nth: IntArray
 
     def earlier(self, event: BoolArray) -> IntArray:
-        """Count, for each row, the events at earlier rows of the same card."""
+        """Count, for each row, the events at earlier rows of the same card.
+
+        >>> import numpy as np
+        >>> rows_by_card(np.array([7, 7, 9, 7])).earlier(np.array([1, 0, 1, 1], bool)).tolist()
+        [0, 1, 0, 1]
+        """
         happened = event[self.order]
         counts = np.cumsum(happened, dtype=np.int64)
         counts -= happened
@@ -129,17 +134,6 @@ def stable_order(numbers: IntArray) -> IntArray:
         if int(numbers.max()) - int(lowest) < _QUICKLY_SORTED:
             return np.argsort((numbers - lowest).astype(np.uint16), kind="stable")
     return np.argsort(numbers, kind="stable")
-
-
-def earlier_on_card(card: IntArray, event: BoolArray) -> IntArray:
-    """Count, for each review, the events at earlier reviews of the same card, in time order.
-
-    >>> import numpy as np
-    >>> card = np.array([7, 7, 9, 7])
-    >>> earlier_on_card(card, np.array([True, False, True, True])).tolist()
-    [0, 1, 0, 1]
-    """
-    return rows_by_card(card).earlier(event)
 
 
 def previous_review(card: IntArray) -> IntArray:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.data.cards import earlier_on_card
+from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import Reviews
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.protocol.task import Fold, Task
@@ -34,8 +34,8 @@ def trial_task(*, same_day: bool, seed: int = 0, cards: int = _CARDS) -> Task:
     return Task(
         reviews=reviews,
         folds=(Fold(0, train=scored[:begin], test=scored[begin:]),),
-        nth_review=1 + earlier_on_card(reviews.card, later_day) + later_day,
-        lapses=earlier_on_card(reviews.card, later_day & ~reviews.recalled),
+        nth_review=1 + rows_by_card(reviews.card).earlier(later_day) + later_day,
+        lapses=rows_by_card(reviews.card).earlier(later_day & ~reviews.recalled),
         log_row=log_row,
     )
 
