@@ -24,7 +24,7 @@ from srs_eval.data.schema import reviews_from_columns
 from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.objective import LogCoordinates, sample
 from srs_eval.errors import FitSkipped
-from srs_eval.fitting import DRAWS, LEVEL, next_intervals, ranges
+from srs_eval.exports.intervals import DRAWS, LEVEL, next_intervals, ranges
 from srs_eval.protocol.split import used_rows
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 

@@ -12,16 +12,18 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from srs_eval.comparison.compare import compare as compared
-from srs_eval.comparison.entry import read_runs
-from srs_eval.errors import ConfigError
+from srs_eval.comparison.compare import read_runs
+from srs_eval.comparison.standings import Standings
 from srs_eval.inputs import AlgorithmLike, DataLike, setup_of
 from srs_eval.metrics.panel import Panel
 from srs_eval.protocol.task import EvaluationProtocol
-from srs_eval.results import Comparison, RunResult, Temporary
+from srs_eval.results import RunResult, Temporary
 from srs_eval.runs.compute import Processes, Serial
 from srs_eval.runs.evaluation import Checkpoint, refuse_lookahead
 from srs_eval.runs.evaluation import evaluate as evaluated
 from srs_eval.runs.folder import CONFIG, Run, claimed, save
+
+_SETTINGS = ("fail_fast", "fit_timeout", "check_lookahead", "curves_per_user")
 
 
 def evaluate(
@@ -31,14 +33,10 @@ def evaluate(
     protocol: str | EvaluationProtocol | None = None,
     panel: str | Panel | None = None,
     seed: int | None = None,
-    curves_per_user: int | None = None,
     workers: int | None = 1,
     folder: str | Path | None = None,
     name: str | None = None,
     progress: bool = True,
-    fail_fast: bool | None = None,
-    fit_timeout: float | None = None,
-    check_lookahead: bool | None = None,
     **options: Any,
 ) -> RunResult:
     """Evaluate an algorithm on review logs: the same numbers as ``python -m srs_eval``.
@@ -59,9 +57,6 @@ def evaluate(
         By default that of the command, ``default``.
     seed : int, optional
         Seeds every fit, together with the user and the fold; by default that of the command.
-    curves_per_user : int, optional
-        Forgetting curves kept per user, for the temporal check and the plots; by default as many
-        as the command.
     workers : int, optional
         Number of processes that share the users; None for one per core.
     folder : str or Path, optional
@@ -71,19 +66,13 @@ def evaluate(
         Label of the result; by default the algorithm with its chosen arguments.
     progress : bool
         Whether to show a progress bar.
-    fail_fast : bool, optional
-        Whether to stop if all fits of the first three users fail alike; by default that of the
-        command, which is true.
-    fit_timeout : float, optional
-        Seconds of wall time that a fit and its predictions may take; no limit by default. Fits
-        with a limit are made in other processes, also with ``workers=1``.
-    check_lookahead : bool, optional
-        Whether to try an algorithm of your own on a small simulated log first, and to refuse it if
-        its predictions plainly know their answers; by default that of the command, which is true.
     **options
         Arguments of the algorithm and of the data as on the command line, such as
         ``fit="reference"`` and ``users=3``; columns of a table by their nouns, such as
-        ``card="item"``.
+        ``card="item"``. Its settings ``fail_fast`` (stop if all fits of the first three users fail
+        alike), ``fit_timeout`` (seconds that a fit and its predictions may take),
+        ``check_lookahead`` (try an algorithm of your own on a small simulated log first) and
+        ``curves_per_user`` (forgetting curves that are kept) are those of the command, too.
 
     Returns
     -------
@@ -96,10 +85,9 @@ def evaluate(
     ReviewLogError
         If there are no users, or a table in memory lacks a column.
     FailedAlikeError
-        If all fits of the first three users fail alike, unless `fail_fast` is False.
+        If all fits of the first three users fail alike.
     CheckFailed
-        If an algorithm that is not of srs_eval plainly looks ahead, unless `check_lookahead` is
-        False.
+        If an algorithm that is not of srs_eval plainly looks ahead.
 
     Examples
     --------
@@ -111,8 +99,8 @@ def evaluate(
     True
     """
     inputs = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
-    settings = {"seed": seed, "name": name, "fail_fast": fail_fast, "fit_timeout": fit_timeout}
-    settings |= {"curves_per_user": curves_per_user, "check_lookahead": check_lookahead}
+    settings = {key: options.pop(key) for key in _SETTINGS if key in options}
+    settings |= {"seed": seed, "name": name}
     compute = Serial() if workers == 1 else Processes(workers)
     setup = setup_of(inputs, options, settings, compute=compute)
     if setup.content["check_lookahead"]:
@@ -149,7 +137,7 @@ def compare(
     metric: str = "log_loss",
     baseline: str | None = None,
     intersect: bool = False,
-) -> Comparison:
+) -> Standings:
     """Compare results on identical reviews: which predicts best, and whether it is noise.
 
     Parameters
@@ -168,7 +156,7 @@ def compare(
 
     Returns
     -------
-    Comparison
+    Standings
 
     Raises
     ------
@@ -192,10 +180,7 @@ def compare(
         if isinstance(each, RunResult) and each.temporary
     }
     runs = [replace(run, place=numbers.get(run.place, run.place)) for run in runs]
-    if not runs:
-        raise ConfigError(*(notes or ["there are no results to compare"]))
-    standings = compared(runs, metric=metric, baseline=baseline, intersect=intersect, notes=notes)
-    return Comparison(standings)
+    return compared(runs, metric=metric, baseline=baseline, intersect=intersect, notes=notes)
 
 
 def bar(*, on: bool) -> Callable[..., Any]:

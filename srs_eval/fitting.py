@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -13,17 +13,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, Sampling, has_curve
+from srs_eval.algorithms.algorithm import MemoryModel, has_curve
 from srs_eval.api import bar
 from srs_eval.comparison.words import one_line
 from srs_eval.data.cards import with_next_reviews
-from srs_eval.data.reviews import IntArray, Reviews, Source, User, Vector
+from srs_eval.data.reviews import IntArray, Reviews, Source, User
 from srs_eval.errors import ConfigError, FitError
 from srs_eval.evaluation.evaluate import EvaluateUser, FittedUser
 from srs_eval.evaluation.fits import Fit
 from srs_eval.exports.fitted import RunFits
 from srs_eval.exports.formats import HandOver, exported
-from srs_eval.exports.intervals import days_until
+from srs_eval.exports.intervals import DRAWS, LEVEL, next_intervals, ranges, sampled
 from srs_eval.inputs import AlgorithmLike, DataLike, option_of_data, setup_of, source
 from srs_eval.protocol.task import Task
 from srs_eval.runs.compute import Lost, Processes, Serial
@@ -32,9 +32,7 @@ from srs_eval.runs.evaluation import checked_users
 from srs_eval.runs.folder import fits_table
 from srs_eval.runs.summary import Summary
 
-DRAWS, LEVEL = 200, 0.9
 _ABOUT_USERS = ("users", "sample", "first")
-_Columns = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -104,18 +102,15 @@ class FittedModels:
         FitSkipped
             If the protocol has nothing to score in a log.
         """
-
-        def columns(log: Reviews, model: MemoryModel, task: Task) -> _Columns:
-            last = task.folds[-1]
+        parts = []
+        for log, model, task in self._tasks(data, options):
+            reviews, last = task.reviews, task.folds[-1]
             rows = np.concatenate([last.train, last.test])
-            return {
-                "row": task.log_row[rows],
-                "card": _names(log, task.reviews.card[rows]),
-                "p": np.array(model.predict(task.reviews, rows)),
-                "recalled": task.reviews.recalled[rows],
-            }
-
-        return self._frame(columns, data, options)
+            columns = {"user": log.user, "row": task.log_row[rows]}
+            columns |= {"card": _names(log, reviews.card[rows])}
+            columns |= {"p": model.predict(reviews, rows), "recalled": reviews.recalled[rows]}
+            parts.append(pd.DataFrame(columns))
+        return pd.concat(parts, ignore_index=True)
 
     def predict_at(
         self, days: ArrayLike, data: DataLike | None = None, **options: Any
@@ -144,15 +139,17 @@ class FittedModels:
         asked = np.atleast_1d(np.asarray(days, np.float64))
         if asked.ndim > 1 or not asked.size or not (np.isfinite(asked) & (asked >= 0)).all():
             raise ConfigError(f"days={days!r}: expected numbers of days, 0 or more")
-
-        def columns(log: Reviews, model: MemoryModel, task: Task) -> _Columns:
+        parts = []
+        for log, model, task in self._tasks(data, options):
             reviews, rows = with_next_reviews(task.reviews)
             times = np.tile(asked, (len(rows), 1))
             recall = np.array(self._curves(model).predict_at(reviews, rows, times))
-            card = np.repeat(_names(log, reviews.card[rows]), len(asked))
-            return {"card": card, "days": times.ravel(), "recall": recall.ravel()}
-
-        return self._frame(columns, data, options)
+            columns = {
+                "user": log.user,
+                "card": np.repeat(_names(log, reviews.card[rows]), len(asked)),
+            }
+            parts.append(pd.DataFrame({**columns, "days": times.ravel(), "recall": recall.ravel()}))
+        return pd.concat(parts, ignore_index=True)
 
     def next_intervals(
         self,
@@ -196,19 +193,19 @@ class FittedModels:
         for name, value in (("retention", retention), ("level", level)):
             if not 0 < value < 1:
                 raise ConfigError(f"{name}={value!r}: expected a number above 0 and below 1")
-
-        def columns(log: Reviews, model: MemoryModel, task: Task) -> _Columns:
+        parts = []
+        for log, model, task in self._tasks(data, options):
             reviews, rows = with_next_reviews(task.reviews)
-            seed = self.setup.content["seed"]
-            others = sampled(self.setup.algorithm, self.by_user[log.user], seed, DRAWS)
+            fitted, seed = self.by_user[log.user], self.setup.content["seed"]
+            others = sampled(self.setup.algorithm, fitted, seed, DRAWS)
             days, *draws = (
                 next_intervals(self._curves(each), reviews, rows, retention)
                 for each in (model, *others)
             )
             lo, hi = ranges(days, draws, level)
-            return {"card": _names(log, reviews.card[rows]), "days": days, "lo": lo, "hi": hi}
-
-        return self._frame(columns, data, options)
+            columns = {"user": log.user, "card": _names(log, reviews.card[rows])}
+            parts.append(pd.DataFrame({**columns, "days": days, "lo": lo, "hi": hi}))
+        return pd.concat(parts, ignore_index=True)
 
     def export(self, to: str, *, user: User | None = None) -> HandOver:
         """Return the parameters of a user as an app reads them: see `RunResult.export`."""
@@ -226,22 +223,17 @@ class FittedModels:
     def _fits(self) -> list[Fit]:
         return [fitted.fit for fitted in self.by_user.values()]
 
-    def _frame(
-        self,
-        columns: Callable[[Reviews, MemoryModel, Task], _Columns],
-        data: DataLike | None,
-        options: Mapping[str, Any],
-    ) -> pd.DataFrame:
-        """Return columns of each log, its model and what the protocol makes of it."""
+    def _tasks(
+        self, data: DataLike | None, options: Mapping[str, Any]
+    ) -> Iterator[tuple[Reviews, MemoryModel, Task]]:
+        """Go through logs, each with its model and what the protocol makes of it."""
         logs = self.setup.source if data is None else self._source(data, options)
-        users, parts = checked_users(logs), []
+        users = checked_users(logs)
         if data is None:  # a skipped fit is an error only where no user has another
             users = [user for user in users if self.by_user[user].fit.status != "skipped"] or users
         for user in users:
             model, log = self._model(user), logs.read(user)
-            task = self.setup.protocol(log, same_day=self.setup.algorithm.same_day)
-            parts.append(pd.DataFrame({"user": user, **columns(log, model, task)}))
-        return pd.concat(parts, ignore_index=True)
+            yield log, model, self.setup.protocol(log, same_day=self.setup.algorithm.same_day)
 
     def _source(self, data: DataLike, options: Mapping[str, Any]) -> Source:
         """Return other logs; where they are of the kind that was fitted, with its options."""
@@ -311,31 +303,6 @@ def _or_lost(result: FittedUser | Lost) -> FittedUser:
         return result
     user, reason = result
     return FittedUser(Fit(user, -1, "failed", f"user {user}: {reason}"))
-
-
-def next_intervals(
-    model: Any, reviews: Reviews, rows: IntArray, retention: float | Vector
-) -> Vector:
-    """Return the days from the review before each of `rows` until recall falls to a retention."""
-    return days_until(partial(model.predict_at, reviews, rows), len(rows), retention)
-
-
-def ranges(value: Vector, draws: Sequence[Vector], level: float) -> tuple[Vector, Vector]:
-    """Return quantiles of draws, between which the value always is; NaN where there are none."""
-    if not draws:
-        return np.full(len(value), np.nan), np.full(len(value), np.nan)
-    below = (1 - level) / 2
-    lo, hi = np.quantile(draws, [below, 1 - below], axis=0, method="nearest")
-    return np.minimum(lo, value), np.maximum(hi, value)
-
-
-def sampled(algorithm: Algorithm, fitted: FittedUser, seed: int, count: int) -> list[MemoryModel]:
-    """Draw models around a fit; none where the algorithm does not say how uncertain it is."""
-    if not isinstance(algorithm, Sampling) or fitted.model is None or fitted.reviews is None:
-        return []
-    assert fitted.rows is not None
-    reviews, rng = fitted.reviews.seen_by(algorithm), np.random.default_rng(seed)
-    return list(algorithm.sample(reviews, fitted.rows, fitted.model, rng, count))
 
 
 def _names(log: Reviews, cards: IntArray) -> NDArray[Any]:

@@ -19,7 +19,7 @@ from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.data.reviews import Source
 from srs_eval.data.table import ReviewTable, is_table, to_pandas
 from srs_eval.errors import ConfigError
-from srs_eval.runs.config import Setup, build, composed, named_option, resolved
+from srs_eval.runs.config import Setup, build, composed, named_option, resolved, wrong_fields
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")
 _PLAIN = (int, float, str, bool, type(None))
@@ -157,24 +157,24 @@ def _by_key(names: Mapping[str, str], arguments: Mapping[str, Any]) -> dict[str,
     keys = {group: {*(cfg[group] or ())} for group in ("algo", "data") if group in names}
     if "data" in names:
         keys["data.columns"] = {*cfg.data.get("columns", ())}
-    values, unknown = {}, []
-    for key, value in arguments.items():
-        group = next((group for group in keys if key.partition(".")[0] in keys[group]), "")
-        values[f"{group}.{key}"] = value
-        unknown += [key] * (not group)
-    if unknown:
+    homes = {
+        key: next((group for group in keys if key.partition(".")[0] in keys[group]), "")
+        for key in arguments
+    }
+    if unknown := [key for key, group in homes.items() if not group]:
         there = [f"{group}: {', '.join(sorted(keys[group]))}" for group in keys]
         raise ConfigError("\n  ".join([f"there is no argument {', '.join(unknown)}", *there]))
-    return values
+    return {f"{homes[key]}.{key}": value for key, value in arguments.items()}
 
 
 def _checked(group: str, each: Any) -> Any:
-    """Return an object that has what its group needs; raise `ConfigError` otherwise."""
-    lacking = [name for name in _NEEDED[group] if not hasattr(each, name)]
-    if lacking or isinstance(each, type):
-        raise ConfigError(
-            f"{group}: {each!r} is neither a name nor an object with {', '.join(_NEEDED[group])}"
-        )
+    """Return an object that has what its group needs, and plain values as annotated."""
+    needed = _NEEDED[group]
+    if isinstance(each, type) or not all(hasattr(each, name) for name in needed):
+        what = f"neither a name nor an object with {', '.join(needed)}"
+        raise ConfigError(f"{group}: {each!r} is {what}")
+    if problems := [*wrong_fields(each, group)]:
+        raise ConfigError(*problems)
     return each
 
 

@@ -11,16 +11,13 @@ from weakref import finalize
 
 import pandas as pd
 
-from srs_eval.comparison.answer import terminal
-from srs_eval.comparison.report import write_files
-from srs_eval.comparison.standings import Standings
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.exports.fitted import RunFits
 from srs_eval.exports.formats import HandOver, exported
 from srs_eval.metrics.panel import full_panel
 from srs_eval.runs.folder import CONFIG, FILES, PREDICTIONS, SCORES, SUMMARY, Run, claimed
-from srs_eval.runs.report import run_text
+from srs_eval.runs.report import note_of, run_text
 from srs_eval.runs.summary import Summary
 
 if TYPE_CHECKING:
@@ -98,19 +95,17 @@ class RunResult:
         ------
         FolderInUseError
             If a command is writing to the folder.
-        OSError
-            If the folder cannot be written to.
         """
-        path = Path(place).expanduser()
-        if path.resolve() == self.run.folder.resolve():
+        path, here = Path(place).expanduser(), self.run.folder
+        if path.resolve() == here.resolve():
             return self
         with claimed(path):
             (path / SUMMARY).unlink(missing_ok=True)  # comes last: it marks the run as finished
             for name in (CONFIG, *reversed(FILES)):
                 (path / name).unlink(missing_ok=True)
                 (path / name).parent.mkdir(exist_ok=True)
-                if (self.run.folder / name).is_file():
-                    shutil.copy(self.run.folder / name, path / name)
+                if (here / name).is_file():
+                    shutil.copy(here / name, path / name)
         return RunResult(Run.read(path))
 
     def export(self, to: str, *, user: User | None = None, fold: int | None = None) -> HandOver:
@@ -162,47 +157,12 @@ class RunResult:
     def _figure(self, name: str) -> Figure:
         from srs_eval.plots import figures  # matplotlib: not where nothing is drawn
         from srs_eval.plots.style import annotate
-        from srs_eval.runs.report import note_of
 
-        complete = list(self.run.every_prediction())
-        if not complete:
-            raise ConfigError("there are no predictions to draw: no user was scored, or none kept")
-        scores = dict(zip(self.run.by_user.names, self.run.by_user.values.T, strict=True))
-        title = f"{self.facts.label} on {self.facts.data}"
-        figure = figures.figure(name, figures.RunSums(complete), scores, title)
+        complete, facts, scores = [*self.run.every_prediction()], self.facts, self.run.by_user
+        of_users = dict(zip(scores.names, scores.values.T, strict=True))
+        title, sums = f"{facts.label} on {facts.data}", figures.RunSums(complete)
+        figure = figures.figure(name, sums, of_users, title) if complete else None
         if figure is None:
-            lacking = "scores of several users" if name == "users" else "forgetting curves"
-            raise ConfigError(f"{self.facts.label} has no {lacking} to draw")
+            raise ConfigError(f"{facts.label} keeps nothing that the figure of {name} shows")
         annotate(figure, note_of(self.run))
         return figure
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Comparison:
-    """Results compared by one metric.
-
-    Attributes
-    ----------
-    standings : Standings
-        Every number and interval.
-    """
-
-    standings: Standings
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per result, best first, each user counting once.
-
-        Columns are the mean with its 99 % interval (``mean``, ``lo``, ``hi``), the paired
-        differences to the leader and to the baseline (``to_best``, ``to_baseline`` and what
-        begins so) and means of other metrics.
-        """
-        return self.standings.rows.drop(columns=["run", "weighting"])
-
-    def save(self, folder: str | Path) -> list[Path]:
-        """Write the files and the report of ``python -m srs_eval.compare``, and return them."""
-        return write_files(self.standings, Path(folder).expanduser())
-
-    def __repr__(self) -> str:
-        """Return what ``python -m srs_eval.compare`` prints."""
-        return terminal(self.standings)

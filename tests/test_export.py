@@ -210,27 +210,26 @@ def test_a_fit_that_did_not_work_is_not_replaced_by_another(copied, capsys):
     assert "no luck" in capsys.readouterr().err
 
 
-MISTAKES = {
-    "to=anki": "run is missing",
-    "run": "to is missing",
-    "run to=anki": "run has 2 users (1, 2)",
-    "run to=anki user=3": "user=3: no such user",
-    "run to=anki user=1 fold=9": "fold=9: user 1 has folds 0, 1, 2",
-    "several to=anki": "several: expected the folder of a finished run",
-    "copied to=anki": "copied/fits.parquet: cannot be read",
-    "run to=anki user=1 out=taken/file.txt": "taken",
-    "run to=srs_benchmark fold=1": "fold=",
-    "run/fits.parquet to=srs_benchmark": "run/fits.parquet",
-}
-
-
-def test_what_is_not_exported_is_told(copied, capsys):
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("run", "to is missing"),
+        ("run to=anki", "run has 2 users (1, 2)"),
+        ("run to=anki user=3", "user=3: no such user"),
+        ("run to=anki user=1 fold=9", "fold=9: user 1 has folds 0, 1, 2"),
+        ("several to=anki", "several: expected the folder of a finished run"),
+        ("copied to=anki", "copied/fits.parquet: cannot be read"),
+        ("run to=anki user=1 out=taken/file.txt", "taken"),
+        ("run to=srs_benchmark fold=1", "fold="),
+        ("run/fits.parquet to=srs_benchmark", "run/fits.parquet"),
+    ],
+)
+def test_what_is_not_exported_is_told(copied, capsys, words, problem):
     Path(copied(), FITS).write_bytes(b"not parquet")
     Path("taken").write_text("")
-    for words, problem in MISTAKES.items():
-        assert command(words.split()) == 1
-        said = capsys.readouterr()
-        assert (said.out, problem in said.err) == ("", True), words
+    assert command(words.split()) == 1
+    said = capsys.readouterr()
+    assert (said.out, problem in said.err) == ("", True)
 
 
 @pytest.mark.parametrize(

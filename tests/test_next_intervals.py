@@ -14,8 +14,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.collection.intervals import answered_on_time
 from srs_eval.engine.objective import error_covariance
-from srs_eval.exports.intervals import days_until
-from srs_eval.fitting import ranges
+from srs_eval.exports.intervals import days_until, ranges
 
 RATES = np.array([0.5, 1e-3, 0.0, np.nan, 1e12])
 

@@ -1,12 +1,10 @@
-"""Every option of the command: composed, built, and as its class says."""
+"""Every option of the command: composed, and built."""
 
 import copy
-import inspect
 from functools import cache
 
 import pytest
 from cases import ROOT, rest_nightly
-from hydra.utils import get_object
 from omegaconf import OmegaConf
 
 from srs_eval.errors import ConfigError, ReviewLogError
@@ -18,16 +16,6 @@ CONF = ROOT / "conf"
 OPTIONS = {f"{path.parent.name}/{path.stem}": path for path in sorted(CONF.glob("*/*.yaml"))}
 # Algorithms have these tests among their own.
 BUILT = [name for name, path in OPTIONS.items() if path.parent.name in {*GROUPS} - {"algo"}]
-# Presets and variants: arguments whose value here is not the default of the constructor.
-PRESETS = {
-    **dict.fromkeys(("data/csv", "data/partitioned"), ("path",)),
-    "data/py_fsrs": {"card", "rating", "time", "duration_ms", "path"},
-    "data/sql": {"query"},
-    **dict.fromkeys(("panel/full", "panel/default"), ("thresholds",)),
-    "panel/quick": {"pooled"},
-}
-# Of one reader, of which files have none of these.
-OF_QUERIES = ("query", "url", "views")
 
 
 @cache
@@ -61,43 +49,6 @@ def test_an_option_is_built_or_asks_for_what_it_needs(name):
     source = build(cfg, choices).source
     with pytest.raises(ReviewLogError, match="there/is/no such file: no such file"):
         source.read(source.users()[0])
-
-
-def objects(node):
-    """Every part of a configuration that says what it is built by."""
-    for value in node.values():
-        if isinstance(value, dict):
-            yield from objects(value)
-    if "_target_" in node:
-        yield node
-
-
-@pytest.mark.parametrize("name", BUILT)
-def test_an_option_lists_every_argument_at_its_default(name):
-    option = compose(name)[0][name.partition("/")[0]]
-    for node in objects(OmegaConf.to_container(option)):
-        signature = inspect.signature(get_object(node["_target_"])).parameters
-        defaults = {name: plain(argument.default) for name, argument in signature.items()}
-        # Besides its own arguments, every protocol has folds of users.
-        shared = {"_target_", "user_folds", *OF_QUERIES}
-        if node["_target_"].endswith(".SrsBenchmark"):  # five fits, but in the option of others
-            shared |= {"refits", "warm_start"}
-            defaults = {}
-        if node.get("_partial_"):  # a metric is a function of a tally
-            shared |= {"_partial_", "tally"}
-            defaults.pop("tally")
-        given = {name: value for name, value in node.items() if name not in shared}
-        assert set(given) == set(defaults) - {*OF_QUERIES}, node["_target_"]
-        for argument in set(given) - {*PRESETS.get(name, ())}:
-            if not isinstance(given[argument], dict):
-                assert given[argument] == defaults[argument], argument
-
-
-def plain(default):
-    """Write a default as a file of options does."""
-    if default is inspect.Parameter.empty:
-        return "???"
-    return list(default) if isinstance(default, tuple) else default
 
 
 def test_the_top_level_is_what_the_schema_says_with_a_default_of_each_group():

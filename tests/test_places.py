@@ -47,11 +47,16 @@ def test_files_are_written_listed_and_read(folder):
     assert "\n" not in str(caught.value)
 
 
-def test_parts_of_addresses_are_known_and_other_addresses_are_refused(monkeypatch, tmp_path):
-    for address in ("ftp://host/x", "s3:/bucket", "s3://", "s3://key:secret@bucket/x"):
-        with pytest.raises(ConfigError) as caught:
-            Place.of(address)
-        assert "secret" not in str(caught.value)
+@pytest.mark.parametrize(
+    "address", ["ftp://host/x", "s3:/bucket", "s3://", "s3://key:secret@bucket/x"]
+)
+def test_other_addresses_are_refused_without_their_passwords(address):
+    with pytest.raises(ConfigError) as caught:
+        Place.of(address)
+    assert "secret" not in str(caught.value)
+
+
+def test_parts_of_addresses_are_known(monkeypatch, tmp_path):
     azure = Place.of("abfss://logs@us.dfs.core.windows.net/a/b.Parquet")
     assert (azure.path, azure.name, azure.suffix) == ("logs/a/b.Parquet", "b.Parquet", ".parquet")
     assert Place.of("hf://datasets/owner/name/").path == "datasets/owner/name"
@@ -59,8 +64,6 @@ def test_parts_of_addresses_are_known_and_other_addresses_are_refused(monkeypatc
     assert not any(Place.of(path).is_remote for path in ("runs/s3", "C:/runs"))
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Place.of("~/logs").local == tmp_path / "logs"
-    with pytest.raises(ConfigError):
-        _ = azure.local
 
 
 @pytest.mark.parametrize(
@@ -76,16 +79,3 @@ def test_errors_of_libraries_are_let_through_in_one_line(error, text):
         raise error
     assert str(caught.value).startswith(f"s3://bucket/key: {text}")
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.slow
-def test_a_store_that_refuses_is_told(store):
-    place = Place.of("s3://bucket/places/key")
-    write(place, b"here")
-    store.failing = lambda number: "403 Access Denied"
-    for use in (lambda: write(place, b"there"), place.parent.files):
-        with pytest.raises(ReviewLogError, match="ACCESS_DENIED"):
-            use()
-    store.failing = lambda number: ""
-    with pytest.raises(ReviewLogError, match="NO_SUCH_BUCKET"):
-        write(Place.of("s3://nobody/none"), b"")

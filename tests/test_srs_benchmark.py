@@ -1,7 +1,6 @@
 """Files of the public srs-benchmark: written as it does, read back to the digit, named as there."""
 
 import json
-import re
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -14,20 +13,18 @@ from commands import QUIET, SMALL
 from commands import run_here as run_command
 
 from srs_eval.algorithms.algorithm import Part
-from srs_eval.comparison.entry import METRICS, read_entry, read_published
-from srs_eval.comparison.pairing import pair
-from srs_eval.comparison.standings import Standings
+from srs_eval.comparison.compare import compare as compared
+from srs_eval.comparison.entry import read_entry
 from srs_eval.evaluation.fits import Fit
 from srs_eval.exports.predicted import scored_lines
-from srs_eval.exports.srs_benchmark import result_rows
-from srs_eval.exports.upstream import MODELS, configuration, is_another_model, result_name
+from srs_eval.exports.srs_benchmark import METRICS, read_published, result_rows
+from srs_eval.exports.upstream import result_name
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.folder import FITS, Run, fits_table
 from srs_eval.runs.words import status
 
-PAGE = Path(__file__).parents[1] / "docs" / "srs_benchmark.md"
 compare, export, score = (
     partial(status, *COMMANDS[name]) for name in ("compare", "export", "score")
 )
@@ -95,49 +92,38 @@ def test_lines_have_the_parameters_of_groups_and_notes_count_users_without_one(r
         assert [note.split()[0] for note in notes] == counts
 
 
-# Files in the tables of September 2026, and some of 2025.
-PUBLISHED = [
-    "LSTM-short-secs-duration-equalize_test_with_non_secs", "GRU-short-secs", "MOVING-AVG",
-    "LogisticRegression-short-secs-recency-equalize_test_with_non_secs", "FSRS-rs-short",
-    "FSRS-7-short-secs-equalize_test_with_non_secs-preset", "FSRS-7-default-short-secs",
-    "FSRS-6-short-recency", "FSRS-6-short-deck", "FSRS-6-binary-short", "FSRS-6-S0-short",
-    "FSRS-5-short", "FSRS-4.5", "FSRSv4", "FSRSv3-short-secs", "DASH[MCM]", "AVG", "NN-17",
-    "DASH[ACT-R]-short-secs", "Anki-default", "SM2-trainable", "Ebisu-v2", "GRU-P", "90%",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_names_of_published_results_are_understood_and_made_again(name):
-    found = configuration(name)
-    options, algo = dict(found.arguments), found.model.option
-    if found.group:
-        base = {**options, "_target_": f"srs_eval.algorithms.any.{algo.capitalize()}"}
-        options, algo = {"base": base, "group": found.group}, "per_group"
-    protocol = found.protocol + "_published" * (found.protocol != "srs_benchmark")
-    weighted = "recency" in found.arguments
-    label = f"{algo}(recency=steep)" if weighted else algo
-    assert found.unknown == ()
-    assert result_name(algo, label, options, protocol, weighted=weighted) == name
+REFERENCE = {"fit": "reference"}
+EQUALISED = "srs_benchmark_equalised_published"
+DECK = {"base": {**REFERENCE, "_target_": "srs_eval.algorithms.any.Fsrs6"}, "group": "deck"}
+STEEP = "fsrs7(fit=reference, recency=steep)"
 
 
 @pytest.mark.parametrize(
-    ("label", "protocol", "name"),
+    ("label", "options", "protocol", "name"),
     [
-        ("fsrs6(prior_weight=2.0)", "srs_benchmark", "FSRS-6-short-newton-prior_weight=2.0"),
-        ("fsrs6", "srs_benchmark_refit50_cold", "FSRS-6-short-newton-refit50-cold"),
-        ("mine(a/b=../x)", "srs_benchmark_secs", "mine_a_b=.._x_-secs-no_answer_time"),
+        ("fsrs6(fit=reference)", REFERENCE, "srs_benchmark", "FSRS-6-short"),
+        ("fsrs6(fit=s0)", {"fit": "s0"}, "srs_benchmark", "FSRS-6-S0-short"),
+        (STEEP, REFERENCE, EQUALISED, "FSRS-7-short-secs-recency-equalize_test_with_non_secs"),
+        ("per_group", DECK, "srs_benchmark", "FSRS-6-short-deck"),
+        ("lstm_curves", {}, "srs_benchmark_secs_published", "LSTM-short-secs-duration"),
+        ("sm2", {}, "srs_benchmark", "SM2"),
+        ("constant", {"p": 0.9}, "srs_benchmark", "90%"),
+        # what is not done there
+        (
+            "fsrs6(prior_weight=2.0)",
+            {"fit": "newton"},
+            "srs_benchmark",
+            "FSRS-6-short-newton-prior_weight=2.0",
+        ),
+        ("hlr", REFERENCE, "srs_benchmark_refit50_cold", "HLR-refit50-cold"),
+        ("mine(a/b=../x)", {}, "srs_benchmark_secs", "mine_a_b=.._x_-secs-no_answer_time"),
     ],
 )
-def test_names_say_what_is_not_done_there(label, protocol, name):
-    algo, options = label.partition("(")[0], {"fit": "newton", "p": 0.8}
-    assert result_name(algo, label, options, protocol, weighted=False) == name
-
-
-def test_models_that_are_alike_by_name_alone_are_told():
-    names = ("GRU", "GRU-short-secs", "LSTM", "GRU-P", "FSRS-6-short")
-    pairs = [(option, name) for option in ("gru", "lstm", "gru_p", "fsrs6") for name in names]
-    alike = [pair for pair in pairs if is_another_model(*pair)]
-    assert alike == [("gru", "GRU-short-secs"), ("lstm", "LSTM")]
+def test_names_are_those_of_published_results_and_say_what_is_not_done_there(
+    label, options, protocol, name
+):
+    algo, weighted = label.partition("(")[0], "recency" in label
+    assert result_name(algo, label, options, protocol, weighted=weighted) == name
 
 
 def test_scored_predictions_are_those_of_the_model_that_the_file_is_called_after(tmp_path):
@@ -166,16 +152,6 @@ def test_predictions_that_cannot_be_scored_are_told_by_line(tmp_path, capsys):
     assert score([str(tmp_path / "none.jsonl")]) == 1
 
 
-def test_the_page_has_every_model_and_its_option():
-    table = PAGE.read_text(encoding="utf-8").split("\n## Models")[1].split("\n## Flags")[0]
-    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
-    named = {
-        name: row for row, (names, _) in enumerate(rows) for name in re.findall("`(.+?)`", names)
-    }
-    for model in MODELS:
-        assert f"`{model.option}`" in rows[named[model.name]][1] or not model.option, model
-
-
 SHARED = Path(__file__).parents[2] / "shared"
 RESULTS = SHARED / "data" / "srs-benchmark-results"
 TABLE = SHARED / "reference" / "leaderboard.md"
@@ -193,9 +169,9 @@ def test_means_and_intervals_of_published_results_are_the_printed_ones():
     first_edition = TABLE.read_text(encoding="utf-8").partition("\n## 2.")[0]
     lines = [line.split("|")[1:-1] for line in first_edition.splitlines() if line.startswith("| ")]
     printed = {cells[0].strip(): [cell.strip(" *") for cell in cells[2:]] for cells in lines}
-    paired = pair(read_published(RESULTS))
+    runs = read_published(RESULTS)
     for column, metric in enumerate(("log_loss", "rmse_bins", "auc")):
-        rows = Standings(paired, metric, "higher" if metric == "auc" else "lower").rows
+        rows = compared(runs, metric=metric).rows
         for model, name in PRINTED.items():
             row = rows.loc[name]
             mean, half = (part.strip() for part in printed[model][column].split("±"))

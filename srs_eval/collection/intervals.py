@@ -18,7 +18,7 @@ from srs_eval.comparison.words import counted
 from srs_eval.data.anki.groups import Preset
 from srs_eval.data.cards import with_next_reviews
 from srs_eval.data.reviews import IntArray, Reviews, Vector
-from srs_eval.fitting import LEVEL, next_intervals, ranges, sampled
+from srs_eval.exports.intervals import LEVEL, next_intervals, ranges, sampled
 
 # First answers of a card, and what they are called.
 HISTORIES = {

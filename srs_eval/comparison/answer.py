@@ -6,7 +6,7 @@ import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from srs_eval.comparison.entry import MARK, SIZE, Entry
 from srs_eval.comparison.leaderboard import NOISE
 from srs_eval.comparison.page import WIDTH, Table
 from srs_eval.comparison.standings import Standings, mean_of
-from srs_eval.comparison.words import counted, interval, listed, number, one_line
+from srs_eval.comparison.words import counted, intervals, listed, number, one_line
 from srs_eval.data.reviews import User
 from srs_eval.metrics.means import ENOUGH_USERS
 from srs_eval.metrics.tally import CLIP
@@ -34,8 +34,7 @@ _TEXTS = ("model", "when", "99 % interval", "verdict")
 _DECIDING_SHARE = 0.1
 _COST = -math.log(CLIP)
 # No model of memory comes near; one that reads the outcome does
-_TOO_GOOD_AUC = 0.99
-_TOO_GOOD_ENTROPY = 0.1
+_IS_TOO_GOOD = {"auc": lambda mean: mean >= 0.99, "normalized_entropy": lambda mean: mean <= 0.1}
 _STATUSES = {"skipped": "Skipped", "failed": "Failed"}
 _STATUSES |= {"not_in_every_run": "Not scored alike by every run", "undefined": "Not defined"}
 
@@ -45,7 +44,7 @@ def headline(standings: Standings) -> tuple[str, str]:
     if standings.too_few:
         few, _, least = standings.too_few.partition(". ")
         return f"{few}.", least
-    if not standings.leaders:
+    if not standings.has_answer:
         return f"No model has a {words(standings.metric)}.", ""
     answers = [_answer(standings, leader) for leader in standings.leaders.values()]
     if len(answers) == 1:
@@ -59,103 +58,93 @@ def headline(standings: Standings) -> tuple[str, str]:
 
 def _answer(standings: Standings, leader: Entry) -> tuple[str, str]:
     """Return the answer of a leader and those compared with it, and what it leaves open."""
-    base = standings.runs[standings.baseline]
-    best: Any = standings.rows.loc[leader.name]
+    rows, base = standings.rows, standings.baseline
+    best: Any = rows.loc[leader.name]
+    others = rows[rows.leader == leader.name].drop(leader.name)
     score = f"{words(standings.metric)} {best['mean']:.4f}"
     if leader.rank:
         return f"{leader.name} has the best {score}, but no model here may lead.", ""
     average = f"{'the' if len(standings.users) == 1 else 'each'} user's average"
     gain, gap = "", best.to_baseline_percent
-    if leader is not base and not math.isnan(gap):
+    if leader.name != base and not math.isnan(gap):
         share = "less than 0.1" if abs(gap) < 0.1 else f"{abs(gap):.{1 if abs(gap) < 10 else 0}f}"
-        whose = average if base.facts.algo in AVERAGES else base.name
+        whose = average if standings.runs[base].facts.algo in AVERAGES else base
         gain = f", {share} % {'below' if gap < 0 else 'above'} {whose}"
-    runs = {run.name: run for run in standings.runs}
-    rows = standings.rows[standings.rows.leader == leader.name].drop(leader.name)
-    rank = pd.Series([runs[name].rank for name in rows.run], rows.index, dtype=int)
-    rivals = rows[(rank == 0) & rows["mean"].notna()]
+    rivals = others[(others["rank"] == 0) & others["mean"].notna()]
     if rivals.empty:
-        noise = "That can be noise." * (best.to_baseline_verdict == NOISE)
+        noise = "That can be noise." * bool(best.to_baseline_verdict == NOISE)
         return f"{leader.name}: {score}{gain}.", noise
     close = rivals.run[rivals.to_best_verdict != "worse"].tolist()
-    apart = any(runs[name].rank and not runs[name].facts.sees_truth for name in rows.run)
-    every = "All others that may lead" if apart else "All others"
-    doubt = f"Not clearly worse: {listed(close, 3)}." if close else f"{every} are clearly worse."
+    apart = (others["rank"] > 0) & ~others.traits.str.contains("sees_truth")
+    every = f"All others{' that may lead' if apart.any() else ''} are clearly worse."
+    doubt = f"Not clearly worse: {listed(close, 3)}." if close else every
     if leader.facts.algo in AVERAGES:
         better = -1 if standings.better == "higher" else 1
-        ahead = rows.run[(rank == 1) & (better * rows.to_best < 0)].tolist()
+        ahead = others.run[(others["rank"] == 1) & (better * others.to_best < 0)].tolist()
         but = f"Apart from {listed(ahead, 3)}, no" if ahead else "No"
         return f"{but} model is better than {average} ({leader.name}, {score}).", doubt
     said = f"{leader.name} {'leads' if close else 'predicts best'}: {score}{gain}."
-    if base.name not in close:
+    if base not in close:
         return said, doubt
-    close.remove(base.name)
+    close.remove(base)
     also = f" {listed(close, 3)} {'is' if len(close) == 1 else 'are'} not clearly worse."
     return said, f"That can be noise.{also if close else ''}"
 
 
 def facts(standings: Standings) -> str:
     """Return what the comparison rests on."""
-    runs = standings.runs
-    data = dict.fromkeys(name for r in runs for name in (r.facts.data, r.facts.protocol) if name)
-    users, reviews = len(standings.users), int(standings.reviews.sum())
+    about = [run.facts for run in standings.runs.values()]
+    data = dict.fromkeys(name for each in about for name in (each.data, each.protocol) if name)
+    users, reviews = len(standings.users), standings.reviews.sum()
     return f"{', '.join(data)}: {counted(users, 'user')}, {counted(reviews, 'review')} scored"
 
 
 def table(standings: Standings) -> Table:
     """Return the one table; it is empty where there are too few answers."""
-    if standings.too_few or not standings.leaders:
+    if not standings.has_answer:
         return Table([], [])
-    rows, marks = standings.rows, {run.name: run.marks for run in standings.runs}
-    columns = {"model": [f"{name}{marks[name]}" for name in rows.run]}
-    if len({run.facts.when for run in standings.runs if not run.facts.sees_truth}) > 1:
-        columns["when"] = [_WHEN[when] for when in rows.when]
-    columns[words(standings.metric)] = [*map(number, rows["mean"])]
+    rows, runs = standings.rows, standings.runs
+    columns: dict[str, Any] = {"model": [f"{name}{runs[name].marks}" for name in rows.run]}
+    if _several_times(standings):
+        columns["when"] = rows.when.map(_WHEN)
+    columns[words(standings.metric)] = rows["mean"].map(number)
     if len(rows) > 1:
         columns["to best"] = [number(gap, "+") for gap in rows.to_best]
-        ends = zip(rows.to_best_lo, rows.to_best_hi, strict=True)
-        columns["99 % interval"] = [interval(lo, hi, "+") for lo, hi in ends]
-        columns["verdict"] = [verdict(row) for _, row in rows.iterrows()]
+        columns["99 % interval"] = intervals(rows, "to_best", "+")
+        columns["verdict"] = rows.to_best_verdict
     else:
-        columns["99 % interval"] = [interval(rows.lo.iloc[0], rows.hi.iloc[0])]
+        columns["99 % interval"] = intervals(rows)
     if standings.bias:
         name, at = standings.bias
-        means = [*map(_points, rows[name], rows[f"{name}_lo"], rows[f"{name}_hi"])]
-        columns[f"at {100 * at:g} %"] = means
+        biases = rows[[name, f"{name}_lo", f"{name}_hi"]].itertuples(index=False)
+        columns[f"at {100 * at:g} %"] = [_points(*each) for each in biases]
     align = "".join("l" if name in _TEXTS else "r" for name in columns)
-    return Table([*columns], [*zip(*columns.values(), strict=True)], align)
+    return Table.of(pd.DataFrame(columns), align=align)
 
 
-def verdict(row: pd.Series) -> str:
-    """Return what a model is against its leader."""
-    return "bound" if "sees_truth" in row.traits else str(row.to_best_verdict)
-
-
-def footnotes(standings: Standings) -> list[str]:
-    """Return what must be known to read the table; nothing where there is none."""
-    runs, headers = standings.runs, table(standings).headers
-    if not headers:
-        return []
-    legend = [
+def legend(standings: Standings) -> str:
+    """Return what must be known to read the table."""
+    runs = standings.runs.values()
+    texts = [
         f"{mark} {text}{', so it cannot lead' * (trait == 'in_sample')}"
         for trait, (mark, text) in TRAITS.items()
         if any(trait in run.traits for run in runs)
     ]
     if any(MARK in run.marks for run in runs):
         cannot = " (with failed ones it cannot lead)" * any(run.rank == 1 for run in runs)
-        legend.append(f"{MARK} some fits failed, fell back or did not converge{cannot}")
-    if "when" in headers:
-        legend.append(_MEANING)
+        texts.append(f"{MARK} some fits failed, fell back or did not converge{cannot}")
+    if _several_times(standings):
+        texts.append(_MEANING)
     if standings.bias:
         at, low, high = (100 * p for p in (standings.bias[1], *nearby(standings.bias[1])))
         what = f"points by which predictions of {low:g} to {high:g} % are too high (* clearly)"
-        legend.append(f"at {at:g} %: {what}")
-    return ["; ".join(legend)] * bool(legend) + [*cautions(standings)]
+        texts.append(f"at {at:g} %: {what}")
+    return "; ".join(texts)
 
 
 def cautions(standings: Standings) -> Iterator[str]:
     """Warn of few users, of much that is left out, of failed fits, and of what was restricted."""
-    runs, users = standings.runs, len(standings.users)
+    runs, users = standings.runs.values(), len(standings.users)
     texts = ["one user: intervals are over cards and days"] if users == 1 else []
     texts += [f"only {users} users"] if 1 < users < ENOUGH_USERS else []
     texts += [standings.coverage.caution] if standings.coverage else []
@@ -166,13 +155,19 @@ def cautions(standings: Standings) -> Iterator[str]:
     yield from _doubts(standings)
 
 
+def notes(standings: Standings) -> list[str]:
+    """Return what the table rests on, and what must be known to read it where there is one."""
+    below = [legend(standings), *cautions(standings)] if standings.has_answer else []
+    return [facts(standings), *filter(None, below)]
+
+
 def remarks(standings: Standings) -> Iterator[str]:
     """Go through everything a reader has to know beside the numbers."""
-    runs = standings.runs
+    runs = standings.runs.values()
     yield from _doubts(standings)
     yield from (f"{run.name} {TRAITS[trait][1]}" for run in runs for trait in run.traits)
     yield from (f"{r.name}: fits: {r.facts.exceptions}" for r in runs if r.facts.exceptions)
-    if len({run.facts.when for run in runs if not run.facts.sees_truth}) > 1:
+    if _several_times(standings):
         yield (
             "Models that predict at different times have leaders of their own: a difference "
             "between them also contains what became known in between"
@@ -189,13 +184,19 @@ def remarks(standings: Standings) -> Iterator[str]:
             )
 
 
+def _several_times(standings: Standings) -> bool:
+    """Whether models that know no truth predict at different times."""
+    rows = standings.rows
+    return bool(rows.when[~rows.traits.str.contains("sees_truth")].nunique() > 1)
+
+
 def _doubts(standings: Standings) -> Iterator[str]:
-    for run in standings.runs:
-        yield from warnings(run, standings.paired.users)
-    yield from standings.paired.notes
+    for run in standings.runs.values():
+        yield from warnings(run, standings.sizes.index)
+    yield from standings.notes
 
 
-def warnings(entry: Entry, users: Sequence[User]) -> Iterator[str]:
+def warnings(entry: Entry, users: Iterable[User]) -> Iterator[str]:
     """Say why the scores of a model, on these users, are not what they seem."""
     loss, wrong = (entry.values(name, users) for name in ("log_loss", "log_loss_certain_wrong"))
     sizes, defined = entry.values(SIZE, users), ~np.isnan(loss + wrong)
@@ -207,9 +208,8 @@ def warnings(entry: Entry, users: Sequence[User]) -> Iterator[str]:
                 f"{entry.name}: {wrong[defined].sum():,.0f} certain predictions were wrong and "
                 f"make up {100 * share:.0f} % of its log loss"
             )
-    auc, entropy = (mean_of(entry, n, users).mean_users for n in ("auc", "normalized_entropy"))
-    scores = [f"auc {number(auc)}"] if auc >= _TOO_GOOD_AUC else []
-    scores += [f"normalized_entropy {number(entropy)}"] if entropy <= _TOO_GOOD_ENTROPY else []
+    means = {name: mean_of(entry, name, users).mean_users for name in _IS_TOO_GOOD}
+    scores = [f"{n} {number(mean)}" for n, mean in means.items() if _IS_TOO_GOOD[n](mean)]
     forgotten = entry.facts.forgotten or FEWEST_OF_A_KIND  # where it is not known
     enough = sizes.sum() >= FEWEST_REVIEWS and forgotten >= FEWEST_OF_A_KIND
     if scores and enough and not entry.facts.sees_truth:
@@ -238,11 +238,8 @@ def left_out(coverage: Coverage) -> Iterator[str]:
 def terminal(standings: Standings) -> str:
     """Return the answer for a terminal of 80 columns, where needed with names shortened."""
     lines = [line for part in headline(standings) for line in textwrap.wrap(one_line(part), WIDTH)]
-    whole = table(standings)
-    if whole.rows:
-        lines += ["", whole.write()]
-    lines.append("")
-    for note in (facts(standings), *footnotes(standings)):
+    lines += ["", table(standings).write(), ""] if standings.has_answer else [""]
+    for note in notes(standings):
         lines += textwrap.wrap(one_line(note), WIDTH, subsequent_indent="  ")
     return "\n".join(lines)
 

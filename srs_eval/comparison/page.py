@@ -31,9 +31,11 @@ class Table:
     title: str = ""
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, **options: str) -> Table:
-        """Return the table of a frame."""
-        return cls([*map(str, frame)], frame.astype(object).to_numpy().tolist(), **options)
+    def of(cls, frame: pd.DataFrame, index: str | None = None, **options: str) -> Table:
+        """Return the table of a frame, with its index first where that has a header."""
+        headers = [*map(str, frame)] if index is None else [index, *map(str, frame)]
+        rows = frame.astype(object).itertuples(index=index is not None, name=None)
+        return cls(headers, [*rows], **options)
 
     @property
     def alignment(self) -> str:

@@ -18,11 +18,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from srs_eval.comparison.answer import table, verdict, words
+from srs_eval.comparison.answer import words
 from srs_eval.comparison.standings import Standings
+from srs_eval.comparison.words import number
 from srs_eval.metrics.bootstrap import FineCounts, fine_counts
 from srs_eval.metrics.reliability import reliability_of
 from srs_eval.metrics.tally import Tally
+from srs_eval.plots.calibration_plot import of_twenty
 from srs_eval.plots.style import BLUE, GREEN, INK, MUTED, PALE, VERMILION, house_style, short_name
 
 MOST = 12  # Models in a picture
@@ -34,7 +36,7 @@ _COLOURS = {"worse": VERMILION, "better": GREEN, "bound": MUTED, "leads": BLUE, 
 _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "font.size": 9, "axes.edgecolor": PALE}
 _STYLE |= dict.fromkeys(("axes.labelcolor", "xtick.color", "ytick.color"), MUTED)
 _FAR = 4  # The axis ends at so many times what half of the intervals reach
-_RETENTION, _POINTS, _WIDEST, _FEWEST, _TAIL = 0.9, 401, 0.15, 20, 0.02
+_RETENTION, _POINTS, _WIDEST, _TAIL = 0.9, 401, 0.15, 0.02
 
 
 def differences(standings: Standings) -> Markup:
@@ -51,7 +53,7 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
     low, high = min(0.0, np.nanmin(ends, initial=0)), max(0.0, np.nanmax(ends, initial=0))
     margin = 0.04 * (high - low or 1.0)
     axes.axvline(0, color=BLUE, lw=1, zorder=1)
-    colours = [_COLOURS.get(verdict(row), INK) for _, row in frame.iterrows()]
+    colours = [_COLOURS.get(verdict, INK) for verdict in frame.to_best_verdict]
     for place, (lo, hi, middle) in enumerate(ends):
         if np.isnan(middle):
             axes.plot(0, -place, "D", color=BLUE, ms=6, zorder=3)
@@ -59,11 +61,10 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
         axes.plot([lo, hi], [-place, -place], color=colours[place], lw=2, zorder=2)
         marker = "o" if abs(middle) < limit else ">" if middle > 0 else "<"
         axes.plot(middle, -place, marker, color=colours[place], ms=5.5, zorder=3)
-    right, shown = axes.twinx(), table(standings)
-    columns = dict(zip(shown.headers, zip(*shown.rows[:MOST], strict=True), strict=True))
-    means = zip(columns["to best"], columns[words(standings.metric)], strict=True)
-    names = [short_name(name) for name in columns["model"]]
-    scores = [gap or mean for gap, mean in means]
+    right, runs = axes.twinx(), standings.runs
+    names = [short_name(f"{name}{runs[name].marks}") for name in frame.run]
+    numbers = zip(frame.to_best, frame["mean"], strict=True)
+    scores = [number(gap, "+") or number(mean) for gap, mean in numbers]
     for side, labels in ((axes, names), (right, scores)):
         side.set(ylim=(0.6 - len(frame), 0.6), yticks=-np.arange(len(frame)), yticklabels=labels)
         side.spines[["left", "right", "top"]].set_visible(False)
@@ -80,21 +81,20 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
 
 def calibration(standings: Standings) -> Markup | None:
     """Draw observed against predicted recall, of the leader and of the baseline or the next run."""
-    leader = next(iter(standings.leaders.values()), None)
-    if leader is None or leader.run is None or not leader.has_predictions:
+    leader, *_ = standings.leaders.values()
+    if not leader.has_predictions:
         return None
-    rows, runs = standings.rows, dict(zip(standings.names, standings.runs, strict=True))
-    names = [standings.names[standings.baseline], *rows.run[rows.leader == leader.name]]
-    other = next((runs[name] for name in names if name != leader.name), leader)
+    rows = standings.rows
+    names = [standings.baseline, *rows.run[rows.leader == leader.name]]
+    other = next((name for name in names if name != leader.name), leader.name)
     tallies = {}
-    for name, run in {other.name: other.run, leader.name: leader.run}.items():
-        counts = FineCounts(())
-        if run is None or not run.has_predictions:
-            continue
-        for user in standings.users:
-            if (predictions := run.predictions(user, curves=False)) is not None:
-                counts.add(*fine_counts(Tally.of(predictions), ()))
-        tallies[name] = counts.tally()
+    for name in dict.fromkeys([other, leader.name]):
+        if (run := standings.runs[name].run) and run.has_predictions:
+            counts = FineCounts(())
+            for user in standings.users:
+                if (predictions := run.predictions(user, curves=False)) is not None:
+                    counts.add(*fine_counts(Tally.of(predictions), ()))
+            tallies[name] = counts.tally()
     title = f"Calibration of {' and '.join(tallies)}"
     return svg(partial(curves, tallies, leader.name), 2.75, title)
 
@@ -108,9 +108,7 @@ def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
     for name, reviews in tallies.items():
         colour = BLUE if name == leader else MUTED
         curve = reliability_of(reviews, points=_POINTS)
-        nearby = curve.n * curve.density * 2 * np.sqrt(np.pi) * curve.sigma
-        seen = np.isfinite(curve.observed) & (nearby >= min(_FEWEST, curve.n / 15))
-        seen &= curve.hi - curve.lo < _WIDEST
+        seen = of_twenty(curve) & (curve.hi - curve.lo < _WIDEST)
         grid = curve.p_grid[seen]
         band: dict[str, Any] = {"color": colour, "lw": 0}
         axes.fill_between(grid, curve.lo[seen], curve.hi[seen], alpha=0.2, **band)

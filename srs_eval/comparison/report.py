@@ -14,7 +14,7 @@ from srs_eval.comparison import answer
 from srs_eval.comparison.page import Part, Table, for_csv, for_latex, for_markdown, render
 from srs_eval.comparison.standings import BESIDE, Standings
 from srs_eval.comparison.strata import FACTS, Strata
-from srs_eval.comparison.words import counted, interval, number, one_line, percent
+from srs_eval.comparison.words import counted, interval, intervals, number, one_line, percent
 from srs_eval.metrics.significance import LEVEL
 from srs_eval.runs.folder import whole, write_json
 
@@ -56,18 +56,17 @@ def write_files(standings: Standings, folder: Path, *, command: str = "") -> lis
 def markdown(standings: Standings) -> str:
     """Format the answer and its table in GitHub's Markdown."""
     said, *notes = map(for_markdown, _sentences(standings))
-    table = answer.table(standings)
-    lines = [f"**{said}**", "", *([table.write("pipe"), ""] if table.rows else [])]
-    return "\n".join([*lines, *(f"- {note}" for note in notes), ""])
+    table = [answer.table(standings).write("pipe"), ""] if standings.has_answer else []
+    return "\n".join([f"**{said}**", "", *table, *(f"- {note}" for note in notes), ""])
 
 
 def latex(standings: Standings) -> str:
     """Format the table in the style of booktabs, no wider than the text, with the answer."""
-    table = answer.table(standings)
     caption = " ".join(f"{text.rstrip('.')}." for text in _sentences(standings))
-    if not table.rows:
+    if not standings.has_answer:
         return f"% {one_line(caption)}\n"
-    return _LATEX.format(caption=for_latex(caption), table=table.write("latex_booktabs"))
+    table = answer.table(standings).write("latex_booktabs")
+    return _LATEX.format(caption=for_latex(caption), table=table)
 
 
 def csv_text(standings: Standings) -> str:
@@ -82,7 +81,7 @@ def as_json(standings: Standings) -> dict[str, Any]:
         "verdict": _sentences(standings)[0],
         "metric": standings.metric,
         "better": standings.better,
-        "baseline": standings.names[standings.baseline],
+        "baseline": standings.baseline,
         "leaders": {when: run.name for when, run in standings.leaders.items()},
         "users": len(standings.users),
         "reviews": int(standings.reviews.sum()),
@@ -90,12 +89,9 @@ def as_json(standings: Standings) -> dict[str, Any]:
         "interval_level": LEVEL,
         "notes": [*answer.remarks(standings)],
         "runs": [
-            {
-                **{"name": run.name, "folder": str(run.place), "when": run.facts.when},
-                **{"traits": run.traits, "data": run.facts.data, "protocol": run.facts.protocol},
-                "tags": run.facts.tags,
-            }
-            for run in standings.runs
+            {"name": name, "folder": str(run.place), "traits": run.traits}
+            | {key: getattr(run.facts, key) for key in ("when", "data", "protocol", "tags")}
+            for name, run in standings.runs.items()
         ],
         "leaderboard": _records(standings.frame),
         "superiority": standings.superiority.T.to_dict("list"),
@@ -104,8 +100,7 @@ def as_json(standings: Standings) -> dict[str, Any]:
         and {
             "score": strata.score,
             "intervals_over": strata.over,
-            **({"sample": strata.sample} if strata.sample else {}),
-            "facts": {name: title for name, (title, _) in FACTS.items()},
+            "sample": strata.sample,
             "strata": _records(strata.frame),
             "um_plus": _records(strata.um_plus),
         },
@@ -115,25 +110,23 @@ def as_json(standings: Standings) -> dict[str, Any]:
 def page(standings: Standings, *, command: str = "") -> str:
     """Format the page; `command` is the command line that made it."""
     said, doubt = answer.headline(standings)
-    table, notes = answer.table(standings), answer.footnotes(standings)
-    warned = [*answer.cautions(standings)] if table.rows else []
+    is_shown = standings.has_answer
     return render(
         "comparison/report.html",
         title=said,
         doubt=doubt,
         facts=answer.facts(standings),
-        cautions=warned,
-        notes=notes[: len(notes) - len(warned)],
-        pictures=[*_pictures(standings)] if table.rows else [],
-        table=table,
-        parts=[*(_tables(standings) if table.rows else ()), *_about(standings)],
+        cautions=[*answer.cautions(standings)] if is_shown else [],
+        legend=answer.legend(standings) if is_shown else "",
+        pictures=[*_pictures(standings)] if is_shown else [],
+        table=answer.table(standings),
+        parts=[*(_tables(standings) if is_shown else ()), *_about(standings)],
         command=command,
     )
 
 
 def _sentences(standings: Standings) -> list[str]:
-    notes = [answer.facts(standings), *answer.footnotes(standings)]
-    return [" ".join(filter(None, answer.headline(standings))), *notes]
+    return [" ".join(filter(None, answer.headline(standings))), *answer.notes(standings)]
 
 
 def _records(frame: pd.DataFrame) -> Any:
@@ -155,50 +148,46 @@ def _pictures(standings: Standings) -> Iterator[tuple[str, str, str]]:
 
 def _tables(standings: Standings) -> Iterator[Part]:
     """Go through what is not in the table at the top."""
-    rows, base = standings.rows, standings.runs[standings.baseline]
+    rows, base = standings.rows, standings.baseline
     beside = [name for name in BESIDE if name in rows and name != standings.metric]
-    own = f"99 % of {answer.words(standings.metric)}"
-    metrics = {"model": rows.run, own: [*map(interval, rows.lo, rows.hi)]}
-    yield Part("Other metrics", tables=[Table.of(pd.DataFrame(metrics).join(rows[beside]))])
+    own = {f"99 % of {answer.words(standings.metric)}": intervals(rows)}
+    metrics = pd.DataFrame(own, rows.index).join(rows[beside])
+    yield Part("Other metrics", tables=[Table.of(metrics, "model")])
     if len(standings.runs) == 1:
         return
-    if [*standings.leaders.values()] != [base]:
-        ends = zip(rows.to_baseline_lo, rows.to_baseline_hi, strict=True)
+    if [run.name for run in standings.leaders.values()] != [base]:
         against = {
-            "model": rows.run,
             "mean": rows["mean"],
             "difference": [number(gap, "+") for gap in rows.to_baseline],
-            "99 % interval": [interval(lo, hi, "+") for lo, hi in ends],
+            "99 % interval": intervals(rows, "to_baseline", "+"),
             "verdict": rows.to_baseline_verdict,
         }
-        yield Part(f"Against {base.name}", tables=[Table.of(pd.DataFrame(against))])
-    yield Part("Every pair", tables=[*_every_pair(standings)])
+        yield Part(f"Against {base}", tables=[Table.of(pd.DataFrame(against), "model")])
+    texts = {pair: number(gap.mean, "+") for pair, gap in standings.gaps["users"].items()}
+    pairs = [_square(standings, pd.Series(texts).unstack(), "Row less column")]
     if len(standings.users) > 1:
-        users = {"model": rows.run, "better for": rows.to_best_users_better}
-        users |= {"worse for": rows.to_best_users_worse, "p": rows.to_best_users_p}
-        yield Part("How many users", [_USERS], [Table.of(pd.DataFrame(users))])
+        pairs.append(_square(standings, standings.superiority.map(percent), _SHARES))
+    yield Part("Every pair", tables=pairs)
+    if len(standings.users) > 1:
+        users = {"better for": rows.to_best_users_better, "worse for": rows.to_best_users_worse}
+        frame = pd.DataFrame({**users, "p": rows.to_best_users_p})
+        yield Part("How many users", [_USERS], [Table.of(frame, "model")])
     if standings.strata is not None:
         yield from _strata(standings, standings.strata)
     if len(standings.users) > 1:
         yield _users(standings)
 
 
-def _every_pair(standings: Standings) -> Iterator[Table]:
-    """Tabulate the difference of every pair, and for what share of users each is better."""
-    names, order = standings.names, standings.rows.run.tolist()
-    gaps = standings.boards["users"].gaps.items()
-    texts = {(names[a], names[b]): number(gap.mean, "+") for (a, b), gap in gaps}
-    tables = {"Row less column": pd.Series(texts).unstack()}
-    if len(standings.users) > 1:
-        tables[_SHARES] = standings.superiority.map(percent)
-    for title, square in tables.items():
-        cells = square.loc[order, order].mask(np.eye(len(order), dtype=bool), "")
-        yield Table.of(cells.reset_index(names=""), title=title)
+def _square(standings: Standings, cells: pd.DataFrame, title: str = "") -> Table:
+    """Tabulate what is of every pair of runs, in the order of the table."""
+    order = standings.rows.run.tolist()
+    cells = cells.loc[order, order].mask(np.eye(len(order), dtype=bool), "")
+    return Table.of(cells, "", title=title)
 
 
 def _strata(standings: Standings, strata: Strata) -> Iterator[Part]:
     """Tabulate differences to the baseline by stratum, and UM+."""
-    base = standings.names[standings.baseline]
+    base = standings.baseline
     sample = f" From a sample of {strata.sample}." if strata.sample else ""
     line = (
         f"Mean difference in {answer.words(strata.score)} to {base} per review, each user's "
@@ -220,22 +209,21 @@ def _strata(standings: Standings, strata: Strata) -> Iterator[Part]:
         f"better.{sample}"
     )
     wide = strata.um_plus.pivot_table("mean", "run", "other", sort=False)
-    square = wide.reindex(columns=wide.index).rename_axis(columns=None).reset_index(names="model")
-    yield Part("Bias where two models disagree", [line], [Table.of(square)])
+    square = wide.reindex(columns=wide.index)
+    yield Part("Bias where two models disagree", [line], [Table.of(square, "model")])
 
 
 def _users(standings: Standings) -> Part:
     """Tabulate users, those for whom the leader differs most from the baseline at the ends."""
-    scores = pd.DataFrame(standings.scores, columns=standings.names)[standings.rows.run]
-    leader, base = scores.columns[0], standings.names[standings.baseline]
-    other = base if leader != base else scores.columns[-1]
-    place = np.argsort(scores[leader] - scores[other], kind="stable").tolist()
+    scores, base = standings.scores[standings.rows.run], standings.baseline
+    leader, *_, last = scores
+    other = base if leader != base else last
+    places = np.argsort(scores[leader] - scores[other], kind="stable").tolist()
     half = _MOST_USERS // 2
-    shown = [*place[:half], *place[half:][-half:]]
-    sizes, values = standings.reviews.tolist(), scores.to_numpy().tolist()
-    rows = [[standings.users[n], sizes[n], *values[n]] for n in shown]
-    line = f"{len(shown):,} of {counted(len(place), 'user')}, sorted by {leader} less {other}."
-    return Part("Each user", [line], [Table(["user", "reviews", *scores], rows)])
+    shown = scores.iloc[[*places[:half], *places[half:][-half:]]]
+    line = f"{len(shown):,} of {counted(len(places), 'user')}, sorted by {leader} less {other}."
+    shown.insert(0, "reviews", standings.reviews, allow_duplicates=True)
+    return Part("Each user", [line], [Table.of(shown, "user")])
 
 
 def _about(standings: Standings) -> Iterator[Part]:

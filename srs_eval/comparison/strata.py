@@ -6,15 +6,15 @@ sum over strata of share times difference is the mean paired difference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise, permutations
 
 import numpy as np
 import pandas as pd
 
-from srs_eval.comparison.pairing import Paired, same_reviews
-from srs_eval.data.reviews import FloatArray
+from srs_eval.comparison.entry import Entry, same_reviews
+from srs_eval.data.reviews import FloatArray, User
 from srs_eval.metrics.bootstrap import sample_of
 from srs_eval.metrics.means import mean_of_users, ratio_of_sums
 from srs_eval.metrics.predictions import Predictions
@@ -26,37 +26,18 @@ PER_REVIEW = ("log_loss", "brier")
 # Users whose predictions are read at most
 READ = 10_000
 # Facts by the column of predictions: what it is, and where its strata begin. Values below the first
-# are in the first stratum; ``size`` is the number of reviews of the user.
-FACTS: Mapping[str, tuple[str, Mapping[str, float]]] = {
-    "nth_review": (
-        "Number of the review on its card",
-        {"2": 2, "3": 3, "4": 4, "5-6": 5, "7-9": 7, "10-14": 10, "15-24": 15, "25+": 25},
-    ),
-    "elapsed_days": (
-        "Days since the card's review before",
-        {"same day": 0, "1": 1, "2-3": 2, "4-7": 4, "8-14": 8, "15-30": 15, "31-90": 31}
-        | {"91-365": 91, "366+": 366},
-    ),
-    "lapses": ("Lapses of the card before", {"0": 0, "1": 1, "2": 2, "3-4": 3, "5-8": 5, "9+": 9}),
-    "last_rating": (
-        "Answer of the card's review before",
-        {"none": 0, "again": 1, "hard": 2, "good": 3, "easy": 4},
-    ),
-    "recalls": (
-        "Recalls of the card before",
-        {"0": 0, "1": 1, "2": 2, "3-4": 3, "5-9": 5, "10+": 10},
-    ),
-    "p": (
-        "Recall predicted by the baseline",
-        {"<0.5": 0, "0.5-0.7": 0.5, "0.7-0.8": 0.7, "0.8-0.85": 0.8, "0.85-0.9": 0.85}
-        | {"0.9-0.95": 0.9, "0.95-0.98": 0.95, "≥0.98": 0.98},
-    ),
-    "size": (
-        "Scored reviews of the user",
-        {"<1,000": 1, "1,000-2,999": 1_000, "3,000-9,999": 3_000, "10,000-29,999": 10_000}
-        | {"30,000+": 30_000},
-    ),
+# are in the first stratum; ``size`` is the number of reviews of the user
+FACTS: Mapping[str, tuple[str, Sequence[float]]] = {
+    "nth_review": ("Number of the review on its card", (2, 3, 4, 5, 7, 10, 15, 25)),
+    "elapsed_days": ("Days since the card's review before", (0, 1, 2, 4, 8, 15, 31, 91, 366)),
+    "lapses": ("Lapses of the card before", (0, 1, 2, 3, 5, 9)),
+    "last_rating": ("Answer of the card's review before", (0, 1, 2, 3, 4)),
+    "recalls": ("Recalls of the card before", (0, 1, 2, 3, 5, 10)),
+    "p": ("Recall predicted by the baseline", (0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)),
+    "size": ("Scored reviews of the user", (1, 1_000, 3_000, 10_000, 30_000)),
 }
+_RATINGS = ["none", "again", "hard", "good", "easy"]
+_COLUMNS = ["fact", "label", "share", "reviews", "clusters", "run", "difference", "lo", "hi"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,57 +46,60 @@ class Strata:
 
     score: str  # Score of single reviews
     over: str  # Clusters of the intervals: ``users``, or ``cards`` of a single user
-    # A row for each stratum and run: fact, label, share, reviews, clusters, run, difference, lo,
-    # hi. Without empty strata, and without facts that have only one stratum
+    # A row for each stratum and run, without empty strata, and facts that have only one stratum
     frame: pd.DataFrame
     um_plus: pd.DataFrame  # UM+ of a run against another: run, other, mean, lo, hi
     sample: str = ""  # The sample of users that was read; "" for all
 
 
-def stratify(paired: Paired, baseline: int, metric: str) -> Strata | None:
+def stratify(
+    runs: Mapping[str, Entry], users: Sequence[User], baseline: str, metric: str
+) -> Strata | None:
     """Compute differences by stratum from the predictions of all runs, of 10,000 users at most.
 
     None if the baseline, or every other run, has no saved predictions.
     """
-    saved = [run.has_predictions for run in paired.runs]
-    if not saved[baseline] or sum(saved) < 2:
+    names = [name for name, run in runs.items() if run.has_predictions]
+    if baseline not in names or len(names) < 2:
         return None
-    names = [run.name for run in paired.runs if run.has_predictions]
-    users, is_alone = sample_of(paired.users, READ), len(paired.users) == 1
+    every, users, is_alone = len(users), sample_of(users, READ), len(users) == 1
+    pairs = [*permutations(names, 2)]
     of_users, um_of_users = [], []
-    for reviews in same_reviews(paired.runs, users):
+    for reviews in same_reviews(runs.values(), users):
         of_users.append(_sums(reviews, baseline, metric, by_card=is_alone))
-        several = [*reviews.values()]
-        um_of_users.append([[um_plus(a.p, b.p, a.recalled) for b in several] for a in several])
-    rows: list[dict[str, Any]] = []
-    for fact, parts in zip(FACTS, zip(*of_users, strict=True), strict=True):
-        sums = np.concatenate(parts)
-        counts, mass = sums[:, :, 0], sums[:, :, 1]
-        strata = np.flatnonzero(counts.any(axis=0)).tolist()
-        for k in strata if len(strata) > 1 else ():
-            about = {
-                "fact": fact,
-                "label": [*FACTS[fact][1]][k],
-                "share": float(mass[:, k].sum() / mass.sum()),
-                "reviews": int(counts[:, k].sum()),
-                "clusters": int(np.count_nonzero(counts[:, k])),
-            }
-            for run, column in zip(names, sums[:, k, 2:].T, strict=True):
-                estimate = ratio_of_sums(column, mass[:, k], size=1.0)
-                ends = dict(zip(("lo", "hi"), estimate.interval(), strict=True))
-                rows.append({**about, "run": run, "difference": estimate.mean, **ends})
-    values, um = np.array(um_of_users), []
-    for a, b in zip(*np.nonzero(~np.eye(len(names), dtype=bool)), strict=True):
-        mean = mean_of_users(values[:, a, b])
-        um.append((names[a], names[b], mean.mean, *np.clip(mean.interval(), 0.0, 1.0).tolist()))
-    sample = f"{len(users):,} of {len(paired.users):,} users"
+        several = ((reviews[run], reviews[other]) for run, other in pairs)
+        um_of_users.append([um_plus(a.p, b.p, a.recalled) for a, b in several])
+    sums, rows = np.concatenate(of_users), []
+    strata = [(fact, label) for fact in FACTS for label in _labels(fact)]
+    for place, (fact, label) in enumerate(strata):
+        count, mass, *gaps = sums[:, place].T
+        about = float(mass.sum() / len(users)), int(count.sum()), int(np.count_nonzero(count))
+        for run, gap in zip(names, gaps, strict=True):
+            estimate = ratio_of_sums(gap, mass, size=1.0)
+            rows.append((fact, label, *about, run, estimate.mean, *estimate.interval()))
+    frame = pd.DataFrame(rows, columns=_COLUMNS).query("reviews > 0")
+    frame = frame[frame.groupby("fact").label.transform("nunique") > 1]
+    um = []
+    for pair, values in zip(pairs, np.array(um_of_users).T, strict=True):
+        mean = mean_of_users(values)
+        um.append((*pair, mean.mean, *np.clip(mean.interval(), 0.0, 1.0).tolist()))
     return Strata(
         metric if metric in PER_REVIEW else "log_loss",
         "cards" if is_alone else "users",
-        pd.DataFrame(rows),
+        frame.reset_index(drop=True),
         pd.DataFrame(um, columns=["run", "other", "mean", "lo", "hi"]),
-        sample if len(users) < len(paired.users) else "",
+        f"{len(users):,} of {every:,} users" if len(users) < every else "",
     )
+
+
+def _labels(fact: str) -> list[str]:
+    """Name the strata of a fact."""
+    if fact == "last_rating":
+        return _RATINGS
+    *_, last = edges = FACTS[fact][1]
+    step = 0 if fact == "p" else 1
+    several = [f"{a:,}" if b - a == step else f"{a:,}-{b - step:,}" for a, b in pairwise(edges)]
+    return [*several, f"{last:,}+"]
 
 
 def losses(predictions: Predictions, metric: str) -> FloatArray:
@@ -125,25 +109,25 @@ def losses(predictions: Predictions, metric: str) -> FloatArray:
 
 
 def _sums(
-    predictions: Mapping[int, Predictions], baseline: int, metric: str, *, by_card: bool
-) -> list[FloatArray]:
+    predictions: Mapping[str, Predictions], baseline: str, metric: str, *, by_card: bool
+) -> FloatArray:
     """Sum numbers, weights and weighted differences of the reviews of a user by stratum.
 
-    Of each fact, [clusters, strata, 2 + runs]; clusters are the user, or cards of the only one.
+    [clusters, strata of all facts, 2 + runs]; clusters are the user, or cards of the only one.
     """
     reviews = predictions[baseline]
     before, size = losses(reviews, metric), len(reviews)
     gaps = [losses(each, metric) - before for each in predictions.values()]
-    cluster = np.unique(reviews.card if by_card else reviews.user, return_inverse=True)[1]
+    _, cluster = np.unique(reviews.card if by_card else reviews.user, return_inverse=True)
     sums = []
     for fact, (_, edges) in FACTS.items():
         values = np.full(size, size) if fact == "size" else getattr(reviews, fact)
         values = () if values is None else values  # where the fact was not saved
-        place = np.searchsorted([*edges.values()], values, side="right") - 1
-        cell = cluster[: len(values)] * len(edges) + np.clip(place, 0, len(edges) - 1)
+        place = np.searchsorted(edges, values, side="right") - 1
+        cell = cluster[: len(values)] * len(edges) + np.maximum(place, 0)
         cells = (int(cluster.max()) + 1) * len(edges)
         count = np.bincount(cell, minlength=cells)
         of_runs = [np.bincount(cell, gap[: len(values)], cells) / size for gap in gaps]
         planes = np.stack([count, count / size, *of_runs], axis=1)
         sums.append(planes.reshape(-1, len(edges), len(planes.T)))
-    return sums
+    return np.concatenate(sums, axis=1)

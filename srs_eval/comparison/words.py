@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 
+import pandas as pd
+
 # C0 and C1 controls, line and paragraph separators, overrides and isolates of the direction of
 # text, and halves of surrogate pairs and non-characters, which no encoding or XML can hold.
 _UNSAFE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff"
@@ -48,6 +50,12 @@ def interval(low: float, high: float, sign: str = "") -> str:
     while nearest < 0.5 * 10.0**-digits and digits < 9:
         digits += 1
     return f"[{low:{sign}z.{digits}f}, {high:{sign}z.{digits}f}]"
+
+
+def intervals(rows: pd.DataFrame, of: str = "", sign: str = "") -> list[str]:
+    """Format the intervals of rows, whose bounds are in the columns ``OF_lo`` and ``OF_hi``."""
+    bounds = rows[[f"{of}_lo", f"{of}_hi"] if of else ["lo", "hi"]]
+    return [interval(low, high, sign) for low, high in bounds.itertuples(index=False)]
 
 
 def counted(count: float, noun: str) -> str:

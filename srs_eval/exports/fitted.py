@@ -100,21 +100,16 @@ class RunFits:
 
     def user(self, wanted: str | None, otherwise: str = "") -> User:
         """Find the user who was asked for, or the only one; messages may say what else there is."""
-        users = self.users
+        users = {str(user): user for user in self.users}
         if wanted is None and len(users) == 1:
-            return users[0]
-        if wanted is None:
-            raise ConfigError(
-                f"{self.place} has {len(users):,} users ({_few(users)}): say which, as in "
-                f"user={users[0]}{otherwise and f', or {otherwise}'}"
-            )
-        alike = [user for user in users if str(user) == wanted]
-        if not alike:
-            raise ConfigError(
-                f"user={wanted}: no such user in {self.place}, which has "
-                f"{counted(len(users), 'user')} ({_few(users)}){otherwise and f'; {otherwise}'}"
-            )
-        return alike[0]
+            return self.users[0]
+        if wanted in users:
+            return users[wanted]
+        unknown = f"user={wanted}: no such user; " * (wanted is not None)
+        raise ConfigError(
+            f"{unknown}{self.place} has {counted(len(users), 'user')} ({_few(self.users)}): say "
+            f"which, as in user={self.users[0]}{otherwise and f', or {otherwise}'}"
+        )
 
     def fitted(self, user: User, fold: int | None = None) -> Fitted:
         """Return the fit of a user's fold, by default of the last one."""

@@ -1,13 +1,19 @@
-"""How long until recall has fallen to a given probability."""
+"""How long until recall has fallen to a given probability, and what a fit leaves open of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from srs_eval.data.reviews import FloatArray, Vector
+from srs_eval.algorithms.algorithm import Algorithm, MemoryModel, Sampling
+from srs_eval.data.reviews import FloatArray, IntArray, Reviews, Vector
 from srs_eval.engine.equations import NUMPY_MATHS, Equations
+from srs_eval.evaluation.evaluate import FittedUser
+
+DRAWS, LEVEL = 200, 0.9  # Models around a fit, and how often their range holds the true interval
 
 # Logarithms of the shortest and longest interval in days that is told.
 _SHORTEST, _LONGEST = np.log(1e-9), np.log(1e9)
@@ -66,3 +72,28 @@ def first_intervals(
         name: float(each) if is_possible else None
         for name, each, is_possible in zip(_RATINGS, days, possible, strict=True)
     }
+
+
+def next_intervals(
+    model: Any, reviews: Reviews, rows: IntArray, retention: float | Vector
+) -> Vector:
+    """Return the days from the review before each of `rows` until recall falls to a retention."""
+    return days_until(partial(model.predict_at, reviews, rows), len(rows), retention)
+
+
+def ranges(value: Vector, draws: Sequence[Vector], level: float) -> tuple[Vector, Vector]:
+    """Return quantiles of draws, between which the value always is; NaN where there are none."""
+    if not draws:
+        return np.full(len(value), np.nan), np.full(len(value), np.nan)
+    below = (1 - level) / 2
+    lo, hi = np.quantile(draws, [below, 1 - below], axis=0, method="nearest")
+    return np.minimum(lo, value), np.maximum(hi, value)
+
+
+def sampled(algorithm: Algorithm, fitted: FittedUser, seed: int, count: int) -> list[MemoryModel]:
+    """Draw models around a fit; none where the algorithm does not say how uncertain it is."""
+    if not isinstance(algorithm, Sampling) or fitted.model is None or fitted.reviews is None:
+        return []
+    assert fitted.rows is not None
+    reviews, rng = fitted.reviews.seen_by(algorithm), np.random.default_rng(seed)
+    return list(algorithm.sample(reviews, fitted.rows, fitted.model, rng, count))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from srs_eval.comparison.entry import DIGEST, SIZE, Entry, index_of, known_when
+from srs_eval.comparison.entry import DIGEST, SIZE, Entry, index_of
 from srs_eval.comparison.words import one_line
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, ScoreError
+from srs_eval.exports.upstream import known_when
 from srs_eval.metrics.means import summarise
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.score import score

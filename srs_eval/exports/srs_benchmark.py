@@ -1,6 +1,6 @@
 """Results as the public srs-benchmark writes them: a line of JSON for each user.
 
-Its own tables, srs-simulator and SSP-MMC-FSRS read such files, and so does `read_published`.
+Its own tables, srs-simulator and SSP-MMC-FSRS read such files.
 """
 
 from __future__ import annotations
@@ -12,20 +12,40 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
 
-from srs_eval.algorithms.algorithm import UNKNOWN
-from srs_eval.comparison.entry import METRICS, PUBLISHED, SIZE, TRAITS_OF_MODEL, Entry
-from srs_eval.comparison.words import counted
+from srs_eval.algorithms.algorithm import ALIASES, UNKNOWN, WHEN
+from srs_eval.comparison.entry import DIGEST, SIZE, Entry, index_of
+from srs_eval.comparison.words import counted, listed, one_line
 from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.fits import Fit
-from srs_eval.exports.upstream import result_name
+from srs_eval.exports.upstream import known_when, result_name
+from srs_eval.runs.folder import reading
+from srs_eval.runs.summary import TRAITS, Summary
 
 # The ending of files of results, by which `compare` knows them.
 RESULTS = ".jsonl"
+# Names of metrics there, in their order, and here
+METRICS = {
+    "RMSE": "rmse",
+    "LogLoss": "log_loss",
+    "RMSE(bins)": "rmse_bins",
+    "smECE": "smece",
+    "AUC": "auc",
+    "precision@90": "confusion_ppv_at_0_9",
+    "recall@90": "confusion_tpr_at_0_9",
+    "ICI": "ici",
+    "MBE": "mbe",
+}
+_TRAITS = "traits"  # Entry of a line: keys of `TRAITS`
+_PUBLISHED = "published"  # Where runs have the name of their data
+_IDENTITY = ("model", "user", "size")
 _DIGITS = 6
 _ALGORITHMS = "srs_eval.algorithms."
 # What has no reviews that it can be computed from is 0 there.
@@ -91,7 +111,7 @@ def _columns(entry: Entry) -> dict[str, list[float | None]]:
     scores = dict(entry.scores)
     if "rmse" not in scores and "brier" in scores:
         scores["rmse"] = np.sqrt(scores["brier"])
-    digits = None if entry.facts.data == PUBLISHED else _DIGITS
+    digits = None if entry.facts.data == _PUBLISHED else _DIGITS
     return {
         name: [_value(name, value, digits) for value in scores[ours].tolist()]
         for name, ours in METRICS.items()
@@ -113,7 +133,7 @@ def _about(entry: Entry, user: User, fits: Sequence[Fit]) -> dict[str, Any]:
         about |= {"parameters": parameters} if parameters else {}
         about["time_ms"] = round(1000 * math.fsum(fit.seconds for fit in fits), 3)
     about |= {"when": entry.facts.when} if entry.facts.when != UNKNOWN else {}
-    return about | ({TRAITS_OF_MODEL: list(entry.traits)} if entry.traits else {})
+    return about | ({_TRAITS: list(entry.traits)} if entry.traits else {})
 
 
 def _parameters(fit: Fit) -> dict[str, list[float]]:
@@ -161,3 +181,72 @@ def _notes(entry: Entry, fits: Mapping[User, Sequence[Fit]]) -> Iterator[str]:
         yield _FITS_ALONE
     if entry.facts.protocol in ("srs_benchmark_secs", "srs_benchmark_equalised"):
         yield _NOT_THEIRS
+
+
+def read_published(path: Path) -> list[Entry]:
+    """Read published scores from a file, or from all files of a folder; none if there are none.
+
+    A file is parquet with columns model, user, size and one for each metric, or has lines as above,
+    and is named after its model. Of a folder, a model that occurs twice is read once, from parquet
+    if possible. A column, or an entry of each line, called ``when`` says when predictions are made;
+    without it, that is known of the models of the public benchmark alone.
+    """
+    entries: dict[str, Entry] = {}
+    files = [*path.iterdir()] if path.is_dir() else [path]
+    for file in sorted(files, key=lambda file: (file.suffix != ".parquet", file)):
+        with reading(file):
+            for entry in _entries(file) if is_published(file) else ():
+                entries.setdefault(entry.name, entry)
+    return [*entries.values()]
+
+
+def is_published(path: Path) -> bool:
+    """Return whether a file holds published scores, judging by its content."""
+    if path.suffix == ".parquet" and path.is_file():
+        return {*_IDENTITY} <= {*pq.read_schema(path).names}
+    if path.suffix == RESULTS and path.is_file():
+        with path.open(encoding="utf-8") as lines, suppress(ValueError):
+            content = json.loads(next(lines, ""))
+            return isinstance(content, dict) and {"metrics", "user", "size"} <= content.keys()
+    return False
+
+
+def _entries(file: Path) -> Iterator[Entry]:
+    """Read the models of a file."""
+    for model, part in _table(file).groupby("model", sort=False):
+        name, users, sizes = one_line(str(model)), part["user"].tolist(), part["size"].tolist()
+        if odd := [
+            f"user {user!r} has size {size!r}"
+            for user, size in zip(users, sizes, strict=True)
+            if type(user) not in (int, str) or type(size) is not int or size < 1
+        ]:
+            expected = "a number or a name, and a whole number of 1 or more"
+            raise ConfigError(f"{file}: {name}: {listed(odd)}; expected {expected}")
+        if len({*users}) < len(users):
+            raise ConfigError(f"{file}: {name} has more than one score of the same user")
+        traits = set[str]().union(*part.get(_TRAITS, ()))
+        stated = part.get("when", pd.Series()).dropna().map(str)
+        times = {ALIASES.get(value, value) for value in stated} or {known_when(name)}
+        if len(times) > 1 or not times <= {*WHEN, UNKNOWN}:
+            said, expected = ", ".join(sorted(times)), ", ".join((*WHEN, *ALIASES))
+            raise ConfigError(f"{file}: {name} predicts {said}; expected one of {expected}")
+        about: dict[str, Any] = {"algo": name.lower(), "data": _PUBLISHED, "when": times.pop()}
+        about |= {trait: trait in traits for trait in TRAITS}
+        others = [*_IDENTITY, "when", _TRAITS]
+        scores = part[part.columns.difference(others, sort=False)].astype(np.float64)
+        scores = scores.assign(**{SIZE: sizes, DIGEST: ""}).set_axis(index_of(users))
+        yield Entry(name, file, scores, Summary(name, **about))
+
+
+def _table(file: Path) -> pd.DataFrame:
+    """Read a row for each model and user, with metrics under the names that they have here."""
+    if file.suffix == ".parquet":
+        table: pd.DataFrame = pq.read_table(file, page_checksum_verification=True).to_pandas()
+        return table
+    rows = []
+    for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+        row = {"model": file.stem, "user": line["user"], "size": line["size"]}
+        row |= {"when": line.get("when"), _TRAITS: line.get(_TRAITS, ())}
+        metrics = line["metrics"].items()
+        rows.append(row | {METRICS[name]: each for name, each in metrics if name in METRICS})
+    return pd.DataFrame(rows, dtype=object)

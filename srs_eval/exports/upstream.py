@@ -1,7 +1,7 @@
 """Names of the public srs-benchmark: its models and flags, and the files of its results.
 
 A result is called after its model and flags: ``FSRS-7-short-secs-recency`` is FSRS-7, run with
-``--short --secs --recency``. Names are those of September 2026; earlier ones are understood.
+``--short --secs --recency``. Names are those of September 2026.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
+
+from srs_eval.algorithms.algorithm import UNKNOWN
 
 WHOLE_DAYS, SECONDS, EQUALISED = "srs_benchmark", "srs_benchmark_secs", "srs_benchmark_equalised"
 _EQUALISED_FLAG = "equalize_test_with_non_secs"
-
-Training = Literal["none", "trained", "network", "own"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +23,9 @@ class Model:
 
     name: str
     option: str  # That of ``algo=``; empty where there is none
-    # Whether its parameters are learned by the common trainer (``fit=reference`` here), is a
-    # network that starts at weights which its results do not contain, or has a trainer of its own
-    training: Training = "trained"
     same_day: bool = False  # Whether histories in whole days have same-day reviews: ``-short``
-    aliases: tuple[str, ...] = ()
     # Arguments without which the option is another model
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    recency: str = "mild"  # The weights that ``--recency`` stands for
-    note: str = ""  # What is easily taken for something else
-    # Option of another model that had the name before there were results in seconds
-    earlier: str = ""
 
 
 MODELS = (
@@ -44,46 +36,34 @@ MODELS = (
     Model("FSRS-4.5", "fsrs45"),
     Model("FSRS-5", "fsrs5", same_day=True),
     Model("FSRS-6", "fsrs6", same_day=True),
-    Model("FSRS-6-one-step", "", same_day=True),  # examples/one_step
-    Model("FSRS-7", "fsrs7", same_day=True, recency="steep"),
-    Model("FSRS-rs", "fsrs_rs", "own", same_day=True),
-    Model("SBD", "sbd", "own", same_day=True, recency="steep"),
-    Model("LogisticRegression", "logistic", same_day=True, recency="quartic"),
-    Model(
-        *("GRU", "gru_curves", "network"),
-        same_day=True,
-        note="503 parameters; gru is the GRU of 39 parameters in the tables of 2025",
-        earlier="gru",
-    ),
-    Model(
-        *("LSTM", "lstm_curves", "network"),
-        same_day=True,
-        note="8,869 parameters; lstm is another network, which no public table has",
-    ),
-    Model("GRU-P", "gru_p", "network"),
-    Model("NN-17", "nn17", "network"),
-    Model("Transformer", "transformer", "network"),
-    Model("RNN", ""),
-    Model("SM2", "sm2", "none", aliases=("SM-2",)),
-    Model("SM2-trainable", "sm2_trainable", aliases=("SM-2-trainable",)),
-    Model(
-        *("Anki", "anki_sm2_trainable"),
-        arguments={"published_order": True},
-        aliases=("Anki-SM-2",),
-    ),
+    Model("FSRS-7", "fsrs7", same_day=True),
+    Model("FSRS-rs", "fsrs_rs", same_day=True),
+    Model("SBD", "sbd", same_day=True),
+    Model("LogisticRegression", "logistic", same_day=True),
+    Model("GRU", "gru_curves", same_day=True),
+    Model("LSTM", "lstm_curves", same_day=True),
+    Model("GRU-P", "gru_p"),
+    Model("NN-17", "nn17"),
+    Model("Transformer", "transformer"),
+    Model("SM2", "sm2"),
+    Model("SM2-trainable", "sm2_trainable"),
+    Model("Anki", "anki_sm2_trainable", arguments={"published_order": True}),
     Model("HLR", "hlr"),
-    Model("Ebisu-v2", "ebisu", "none"),
+    Model("Ebisu-v2", "ebisu"),
     Model("ACT-R", "act_r"),
     Model("DASH", "dash"),
     Model("DASH[MCM]", "dash_mcm"),
     Model("DASH[ACT-R]", "dash_act_r"),
-    Model("AVG", "avg", "none"),
-    Model("MOVING-AVG", "moving_avg", "none"),
-    Model("90%", "constant", "none", arguments={"p": 0.9}),
-    Model("RMSE-BINS-EXPLOIT", "rmse_bins_exploit", "none"),
-    Model("RWKV-P", "", aliases=("RWKV-Instant",)),
-    Model("RWKV", "", aliases=("RWKV-Curve",)),
+    Model("AVG", "avg"),
+    Model("MOVING-AVG", "moving_avg"),
+    Model("90%", "constant", arguments={"p": 0.9}),
+    Model("RMSE-BINS-EXPLOIT", "rmse_bins_exploit"),
+    Model("RWKV", ""),
 )
+_BY_OPTION = {model.option: model for model in MODELS if model.option}
+# Those that walk through the log, the second of them under another name: others know a card alone
+_AT_REVIEW = ("moving-avg", "rwkv-p", "rwkv-instant", "rmse-bins-exploit")
+_PREVIOUS_REVIEW = tuple(model.name.lower() for model in MODELS)
 # Options with other defaults that are the same model.
 _VARIANTS = {
     "anki_sm2": "anki_sm2_trainable",
@@ -95,73 +75,19 @@ _KINDS: Mapping[str, Mapping[str, Any]] = {
     "S0": {"fit": "s0"},
     "binary": {"binary": True},
 }
-_EARLIER = {"dry": "default", "pretrain": "S0", "two_buttons": "binary"}
 _GROUPS = ("deck", "preset")
 _UNSAFE = re.compile(r"[^\w.,=+\-\[\]%]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """What a public result is called here."""
+def known_when(name: str) -> str:
+    """Return when a model of the public benchmark predicts.
 
-    model: Model
-    arguments: Mapping[str, Any]  # Of the option
-    protocol: str
-    group: str = ""  # What has parameters of its own: deck or preset
-    unknown: tuple[str, ...] = ()  # Parts of the name that stand for nothing here
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the model was run as it is, without a flag for another fit or group."""
-        defaults = configuration(self.model.name)
-        is_usual = defaults is not None and defaults.arguments == self.arguments
-        return is_usual and not self.group and not self.unknown
-
-
-def bare(name: str) -> str:
-    """Return what counts of the name of a model, or of a glob of names.
-
-    >>> [bare(name) for name in ("FSRS-4.5", "FSRSv3", "Ebisu v2", "act_r", "FSRS-*")]
-    ['fsrs45', 'fsrs3', 'ebisu2', 'actr', 'fsrs*']
+    >>> known_when("FSRS-6-recency"), known_when("RWKV-P"), known_when("mine")
+    ('previous_review', 'at_review', 'unknown')
     """
-    return re.sub(r"v(?=\d)", "", re.sub(r"[^\w*?]|_", "", name.casefold()))
-
-
-_BY_NAME = {bare(name): model for model in MODELS for name in (model.name, *model.aliases)}
-_BY_OPTION = {model.option: model for model in reversed(MODELS) if model.option}
-
-
-def configuration(name: str) -> Configuration | None:
-    """Understand the name of a public result; None if no model is called so.
-
-    >>> found = configuration("FSRS-7-short-secs-recency-equalize_test_with_non_secs")
-    >>> found.model.option, found.arguments, found.protocol
-    ('fsrs7', {'fit': 'reference', 'recency': 'steep'}, 'srs_benchmark_equalised')
-    >>> configuration("FSRS-6-short-preset").group, configuration("DASH-short").unknown
-    ('preset', ('short',))
-    """
-    parts = name.replace("dry-run", "dry").split("-")
-    lengths = (n for n in range(len(parts), 0, -1) if bare("-".join(parts[:n])) in _BY_NAME)
-    length = next(lengths, 0)
-    if not length:
-        return None
-    model = _BY_NAME[bare("-".join(parts[:length]))]
-    flags = [_EARLIER.get(flag, flag) for flag in parts[length:]]
-    arguments = dict(model.arguments)
-    if model.training == "trained":
-        arguments["fit"] = "reference"
-    for kind in _KINDS:
-        arguments |= _KINDS[kind] if kind in flags else {}
-    if "recency" in flags:
-        arguments["recency"] = model.recency
-    protocol = SECONDS if "secs" in flags else WHOLE_DAYS
-    protocol = EQUALISED if _EQUALISED_FLAG in flags else protocol
-    words = {*_KINDS, *_GROUPS, "recency", "secs", _EQUALISED_FLAG}
-    words |= {"short"} if model.same_day or "secs" in flags else set()
-    words |= {"duration"} if model.name == "LSTM" else set()
-    unknown = tuple(flag for flag in flags if flag not in words)
-    group = next((flag for flag in flags if flag in _GROUPS), "")
-    return Configuration(model, arguments, protocol, group, unknown)
+    if name.lower().startswith(_AT_REVIEW):
+        return "at_review"
+    return "previous_review" if name.lower().startswith(_PREVIOUS_REVIEW) else UNKNOWN
 
 
 def result_name(
@@ -222,40 +148,3 @@ def _clock(protocol: str) -> tuple[str, list[str]]:
     whole = protocol.startswith(WHOLE_DAYS)
     rest = protocol.removeprefix(WHOLE_DAYS).replace("_", "-")
     return "", [rest if whole else f"-{protocol}"]
-
-
-def is_plainly(name: str, model: str) -> bool:
-    """Return whether a result is one of a model as it is; `model` is its name there or here.
-
-    >>> [is_plainly(name, "fsrs6") for name in ("FSRS-6-short", "FSRS-6-short-recency", "FSRS-7")]
-    [True, False, False]
-    """
-    published = configuration(name)
-    names = (
-        ()
-        if published is None
-        else (published.model.name, published.model.option, *published.model.aliases)
-    )
-    return (
-        published is not None
-        and published.is_plain
-        and bare(model) in map(bare, filter(None, names))
-    )
-
-
-def is_another_model(option: str, name: str) -> str:
-    """Say that an option is not the model of a public result that is called alike; "" if it is.
-
-    >>> is_another_model("lstm", "LSTM-short-secs-duration")
-    "lstm is not LSTM of srs-benchmark, which is 'algo=lstm_curves' (8,869 parameters; lstm is \
-another network, which no public table has)"
-    >>> is_another_model("lstm_curves", "LSTM"), is_another_model("fsrs6", "FSRS-7")
-    ('', '')
-    """
-    published = configuration(name)
-    if published is None or bare(published.model.name) != bare(option):
-        return ""
-    model = published.model
-    same = (model.option, model.earlier if published.protocol == WHOLE_DAYS else "")
-    theirs = f"{model.name} of srs-benchmark, which is 'algo={model.option}' ({model.note})"
-    return "" if option in same else f"{option} is not {theirs}"

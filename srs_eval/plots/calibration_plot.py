@@ -172,10 +172,15 @@ def _dense(curve: ReliabilityCurve, p: FloatArray) -> BoolArray:
     """Mark grid points that lie among predictions and average over at least about twenty."""
     grid = curve.p_grid
     step = grid[1] - grid[0]
+    among = (grid >= p.min() - step) & (grid <= p.max() + step)
+    return np.asarray(among & of_twenty(curve))
+
+
+def of_twenty(curve: ReliabilityCurve) -> BoolArray:
+    """Mark grid points that average over at least about twenty reviews."""
     # Kish's effective number of reviews under a Gaussian kernel.
     effective = curve.n * curve.density * 2 * math.sqrt(math.pi) * curve.sigma
-    among = (grid >= p.min() - step) & (grid <= p.max() + step)
-    return np.asarray(among & np.isfinite(curve.observed) & (effective >= min(20, curve.n / 15)))
+    return np.isfinite(curve.observed) & np.asarray(effective >= min(20, curve.n / 15))
 
 
 def _window(reviews: Tally, p: FloatArray, heights: FloatArray) -> tuple[float, float]:

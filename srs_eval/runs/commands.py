@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from srs_eval.errors import ConfigError, SrsEvalError
 from srs_eval.runs.words import REQUIRED, complain, say, status
 
 if TYPE_CHECKING:
+    from srs_eval.comparison.entry import Entry
     from srs_eval.data.reviews import User
     from srs_eval.exports.formats import HandOver
 
@@ -63,34 +65,44 @@ class Compare:
 
 def compare(options: Compare) -> None:
     """Compare, print the result, write the files, and log them."""
+    from srs_eval.comparison.compare import Report, read_runs
     from srs_eval.comparison.compare import compare as compared
-    from srs_eval.comparison.compare import report
-    from srs_eval.comparison.entry import read_published, read_runs
-    from srs_eval.exports.upstream import is_another_model
     from srs_eval.runs.config import named_option
 
     out = Path(options.out or f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare").expanduser()
     runs, notes = read_runs([Path(run) for run in options.runs])
-    file, models = options.choices["published"], str(options.published.get("models", ""))
-    names = [name.strip() for name in models.split(",") if name.strip()]
-    others = read_published(Path(file), names) if file else []
-    if not (runs or others):
-        raise ConfigError(*notes, "there are no runs to compare")
-    alike = (is_another_model(run.facts.algo, each.name) for run in runs for each in others)
+    published, models = options.choices["published"], str(options.published.get("models", "*"))
+    others, _ = read_runs([Path(published)] if published else [])
+    others = _chosen(others, models) if others else []
     standings = compared(
         [*runs, *others],
         metric=options.metric,
         baseline=options.baseline,
         intersect=options.intersect,
-        notes=[*notes, *filter(None, dict.fromkeys(alike))],
+        notes=notes,
     )
-    command = shlex.join(["srs_eval.compare", *sys.argv[1:]])
-    compared_runs = report(standings, out, command=command)
-    say(f"{compared_runs.text}\n\nreport   {compared_runs.files[-1]}")
+    files = standings.save(out, command=shlex.join(["srs_eval.compare", *sys.argv[1:]]))
+    say(f"{standings}\n\nreport   {files[-1]}")
     tracking = options.choices["tracking"] or ("mlflow" if any(run.run for run in runs) else "none")
     if tracking != "none":
         values = {"experiment": _COMPARISONS, **options.tracking}
-        say(named_option("tracking", tracking, values).log_comparison([compared_runs], out))
+        say(
+            named_option("tracking", tracking, values).log_comparison(
+                [Report(standings, files)], out
+            )
+        )
+
+
+def _chosen(runs: Sequence[Entry], models: str) -> list[Entry]:
+    """Return the runs of some names or globs of names, whose case does not count."""
+    entries: dict[str, Entry] = {}
+    for name in (each.strip().lower() for each in models.split(",")):
+        called = [r for r in runs if r.name.lower() == name or fnmatchcase(r.name.lower(), name)]
+        if not called:
+            names = ", ".join(run.name for run in runs)
+            raise ConfigError(f"published.models={name}: there are {names}")
+        entries |= {run.name: run for run in called}
+    return [*entries.values()]
 
 
 @dataclass
@@ -151,7 +163,7 @@ def export(options: Export) -> int:
 
 def _export_results(options: Export) -> int:
     """Write runs as results of srs-benchmark."""
-    from srs_eval.comparison.entry import read_runs
+    from srs_eval.comparison.compare import read_runs
     from srs_eval.exports.srs_benchmark import RESULTS, result_rows
 
     if options.fold is not None:

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -189,30 +189,40 @@ def targets(content: Any) -> Iterator[str]:
             yield from targets(value)
 
 
+def wrong_fields(each: object, key: str) -> Iterator[str]:
+    """Yield what is wrong with plain values in an object of a dataclass, also inside others."""
+    if is_dataclass(each) and not isinstance(each, type):
+        values = {f.name: getattr(each, f.name) for f in fields(each) if f.init}
+        yield from _wrong(type(each), values, key)
+        for name, value in values.items():
+            yield from wrong_fields(value, f"{key}.{name}")
+
+
 def _problems(node: Any, key: str) -> Iterator[str]:
     """Yield what is wrong with plain values of arguments."""
     if isinstance(node, list):
         node = dict(enumerate(node))
     if not isinstance(node, Mapping):
         return
-    hints = _hints(node["_target_"]) if "_target_" in node else {}
+    yield from _wrong(node.get("_target_"), node, key)
     for name, value in node.items():
         yield from _problems(value, f"{key}.{name}")
+
+
+def _wrong(target: Any, values: Mapping[str, Any], key: str) -> Iterator[str]:
+    """Check arguments of a class or function, or of what has a name, by its annotations."""
+    hints: dict[str, Any] = {}
+    with suppress(Exception):  # Hydra tells it, or it is a name that only type checkers see
+        target = get_object(target) if isinstance(target, str) else target
+        for each in (target, target.__init__) if inspect.isclass(target) else (target,):
+            with suppress(NameError):
+                hints |= get_type_hints(each, include_extras=True)
+    for name, value in values.items():
         if _is_plain(hints.get(name)):
             try:
                 TypeAdapter(hints[name]).validate_python(value)
             except ValidationError as error:
                 yield f"{key}.{name}={value!r}: {error.errors()[0]['msg']}"
-
-
-def _hints(name: str) -> dict[str, Any]:
-    hints: dict[str, Any] = {}
-    with suppress(Exception):  # Hydra tells it, or it is a name that only type checkers see
-        target = get_object(name)
-        for each in (target, target.__init__) if inspect.isclass(target) else (target,):
-            with suppress(NameError):
-                hints |= get_type_hints(each, include_extras=True)
-    return hints
 
 
 def _is_plain(hint: Any) -> bool:

@@ -321,7 +321,7 @@ def _compared(config: DictConfig) -> bool:
     command = shlex.join(["srs_eval", *sys.argv[1:]])
     reports = compare_jobs([*filter(is_run, jobs)], folder, command=command)
     for each in reports:
-        say(f"\n{each.text or each.problem}")
+        say(f"\n{each.problem or each.standings}")
         has_failed |= bool(each.problem)
     best = ""
     if (folder / BEST).is_file():  # of a search
@@ -332,8 +332,12 @@ def _compared(config: DictConfig) -> bool:
     pages = [str(each.files[-1]) for each in reports if each.files] or [str(folder)]
     say("\n" + "\n".join(f"report   {page}" for page in pages))
     if parent := os.environ.get(PARENT):
-        percents = (pair for each in reports for pair in each.against.items())
-        against = {jobs[job]["run_id"]: p for job, p in percents if jobs[job]["run_id"]}
+        against = {
+            run_id: {standings.metric: percent}
+            for standings in filter(None, (each.standings for each in reports))
+            for name, percent in standings.rows.to_baseline_percent.dropna().items()
+            if (run_id := jobs[standings.runs[str(name)].place]["run_id"])
+        }
         pictures = sorted(folder.glob("optimization_*.png"))
         link = option("tracking", resolved(config.tracking)).log_comparison(
             reports, folder, parent, best=best, pictures=pictures, against=against

@@ -7,8 +7,8 @@ import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -82,6 +82,14 @@ class Coverage:
             "users": (users.read - users.scored, users.read),
             "reviews": (reviews.read - reviews.scored - never, reviews.read),
         }
+
+    def without(self, status: str, reason: str, sizes: Collection[float]) -> Coverage:
+        """Return what is left if users of other sizes are left out too."""
+        users, reviews = len(sizes), int(sum(sizes))
+        lost = LeftOut(status, reason, self.users.scored - users, self.reviews.scored - reviews)
+        left_out = (*self.left_out, *[lost] * bool(lost.users or lost.reviews))
+        of_users = replace(self.users, scored=users)
+        return Coverage(of_users, replace(self.reviews, scored=reviews), left_out)
 
     @property
     def caution(self) -> str:

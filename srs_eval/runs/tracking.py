@@ -136,13 +136,13 @@ class Mlflow:
         """
         store, run = self._begun(folder.name, {} if run_id else {"kind": "comparison"}, run_id)
         run_id = str(run.info.run_id)
-        tables = {f"comparison_{n}": each.table for n, each in enumerate(reports, 1)}
-        store.log_tables(run_id, {n: table for n, table in tables.items() if len(table)})
+        several = [each.standings for each in reports if each.standings]
+        store.log_tables(run_id, {f"comparison_{n}": s.frame for n, s in enumerate(several, 1)})
         for file in (file for each in reports for file in each.files):
             inside = file.parent.relative_to(folder) if folder in file.parents else ""
             store.log_artifact(run_id, str(file), str(Path("comparison", inside)))
         store.log_figures(run_id, pictures)
-        text = "\n\n".join(filter(None, [best, *(each.text for each in reports)]))
+        text = "\n\n".join(filter(None, [best, *map(repr, several)]))
         first, _, rest = text.partition("\n")
         note = f"**{first}**\n\n```text\n{rest.strip(chr(10))}\n```" if text else ""
         store.set_tag(run_id, _DESCRIPTION, note[:_LONGEST_NOTE])

@@ -1,6 +1,6 @@
 """What all fitted algorithms have in common, the prior of FSRS, and its other trainers."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +13,7 @@ from srs_eval.algorithms.features.log_odds import DashActR
 from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.early import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.family import filled, in_order
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6, Fsrs6Equations
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.half_life import Hlr
@@ -69,22 +69,6 @@ def test_what_has_nothing_to_train_on_keeps_its_parameters_and_says_so(algorithm
     assert model.learned.fallback
     assert "the parameters were kept" in model.learned.note
     assert not fitted(Fsrs6(), rows=rows).learned.fallback
-
-
-@dataclass(frozen=True)
-class Exponential(Fsrs6Equations):
-    def curve(self, m, w, state, elapsed):
-        return 0.9 ** (elapsed / state[0])
-
-
-@pytest.mark.parametrize("method", ["reference", "s0"])
-def test_a_variant_of_fsrs_with_another_curve_is_fitted_by_newton(method):
-    class Variant(Fsrs6):
-        mathematics = Exponential
-
-    assert fitted(Variant()).parameters != fitted(Fsrs6()).parameters
-    with pytest.raises(FitError, match="power curve"):
-        fitted(Variant(fit=method))
 
 
 @pytest.mark.parametrize("method", ["newton", "reference"])

@@ -13,6 +13,8 @@ import pytest
 from cases import values_in
 
 from srs_eval.comparison import report
+from srs_eval.comparison.compare import compare
+from srs_eval.comparison.entry import read_entry
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.means import MetricSummary
 from srs_eval.metrics.panel import Panel
@@ -22,15 +24,15 @@ from srs_eval.runs.folder import SUMMARY, save, write_json
 from srs_eval.runs.summary import Summary
 
 PANEL = Panel([log_loss, brier, auc])
+FILES = ("scores", "predictions")
 METRIC = MetricSummary(*[np.nan] * 5, 0)
 
 
-def reviews_of(user, number, *, only_recalled=False):
+def reviews_of(user, number):
     """Reviews of an invented user, and the true log-odds of recall."""
     rng = np.random.default_rng(number)
     n = 1_200 if number == 12 else 60 + 20 * (number % 7)
     log_odds = rng.normal(1.2 + 0.1 * (number % 5), 1.0, n)
-    recalled = np.ones(n, bool) if only_recalled else rng.random(n) < 1 / (1 + np.exp(-log_odds))
     reviews = Predictions(
         users=(user,),
         user=np.zeros(n, np.int64),
@@ -38,7 +40,7 @@ def reviews_of(user, number, *, only_recalled=False):
         row=np.arange(n),
         card=rng.integers(0, n // 5, n),
         p=np.full(n, 0.5),
-        recalled=recalled,
+        recalled=rng.random(n) < 1 / (1 + np.exp(-log_odds)),
         day=np.sort(rng.integers(0, 50, n)),
         elapsed_days=rng.integers(1, 200, n).astype(np.float64),
         nth_review=rng.integers(2, 30, n),
@@ -50,14 +52,14 @@ def reviews_of(user, number, *, only_recalled=False):
 
 
 @cache
-def _scored(user, number, answers, seed, moved, part):
+def _scored(user, number, seed, moved, part):
     """Predictions for a user, their fingerprint and scores: most tests have the same ones."""
-    made, log_odds = reviews_of(user, number, only_recalled=answers == "recalled")
+    made, log_odds = reviews_of(user, number)
     noise = np.random.default_rng(seed).normal(0, 1, len(made))
     shift, blur = moved
     p = 1 / (1 + np.exp(-(log_odds + shift + blur * noise)))
     predictions = select(replace(made, p=p), slice(*part))
-    return predictions, rows_fingerprint(predictions), PANEL.score(predictions)
+    return predictions, rows_fingerprint(predictions), [*PANEL.score(predictions).values()]
 
 
 @pytest.fixture
@@ -78,50 +80,39 @@ def make_run(tmp_path):
         shift=0.0,
         other_reviews=(),
         failed=(),
-        only_recalled=(),
         rows=None,
         folder=None,
+        metrics=None,
         **summary,
     ):
-        parts, digests, values, sizes = [], [], [], []
-        for place, user in enumerate(users):
-            number = user if isinstance(user, int) else 1000 + place
+        parts = []
+        for user in users:
+            number = user + (500 if user in other_reviews else 0)
             part = (rows or {}).get(user, slice(None))
-            predictions, digest, row = _scored(
-                user,
-                number + (500 if user in other_reviews else 0),
-                "recalled" if user in only_recalled else "any",
-                (number, len(label)),
-                (shift, blur),
-                (part.start, part.stop, part.step),
-            )
-            parts.append(predictions)
-            whole = user not in failed
-            digests.append(digest if whole else "")
-            sizes.append(len(predictions) if whole else 0)
-            values.append([row[name] if whole else np.nan for name in PANEL.names])
+            part = part.start, part.stop, part.step
+            parts.append(_scored(user, number, (user, len(label)), (shift, blur), part))
+        predictions, digests, values = map(list, zip(*parts, strict=True))
+        sizes = [*map(len, predictions)]
+        for place, user in enumerate(users):
+            if user in failed:
+                digests[place], sizes[place] = "", 0
+                values[place] = [np.nan] * len(PANEL.names)
         place = tmp_path / (folder or f"{len(list(tmp_path.iterdir()))}_{label}")
-        known = summary.pop("metrics", {"log_loss": {"lo": 0.1, "hi": 0.9}})
+        known = metrics or {"log_loss": {"lo": 0.1, "hi": 0.9}}
         facts = {
-            "label": label,
-            "algo": label,
-            "data": "invented",
-            "protocol": "srs_benchmark",
-            "users": len(users),
-            "reviews": sum(sizes),
-            "forgotten": sum(int((~part.recalled).sum()) for part in parts),
-            "failed": len(failed),
+            **{"label": label, "algo": label, "data": "invented", "protocol": "srs_benchmark"},
+            **{"users": len(users), "reviews": sum(sizes), "failed": len(failed)},
+            "forgotten": sum(int((~part.recalled).sum()) for part in predictions),
             "metrics": {name: replace(METRIC, **row) for name, row in known.items()},
             "when": "previous_review",
             "tags": {"config_hash": f"hash of {label}"},
         }
+        of_users = tuple(users), np.array(sizes), tuple(digests), PANEL.names, np.array(values)
         made = SimpleNamespace(
             summary=Summary(**facts),
-            scores=Scores(
-                *(tuple(users), np.array(sizes), tuple(digests), PANEL.names, np.array(values))
-            ),
+            scores=Scores(*of_users),
             users=users,
-            predictions=lambda: iter(parts),
+            predictions=lambda: iter(predictions),
             checkpoint=SimpleNamespace(read=lambda _: SimpleNamespace(fits=())),
         )
         save(made, place)
@@ -131,43 +122,30 @@ def make_run(tmp_path):
     return make
 
 
-# Predictions that are not those of their run.
-SPOILED = {
-    "another_card": lambda table: table.assign(
-        card=table.card + ((table.user == 4) & (table.row == 60))
-    ),
-    "no_p": lambda table: table.drop(columns="p"),
-    "twice": lambda table: pd.concat([table, table[table.user == 4][-1:]]),
-}
-
-
 @pytest.fixture
 def runs_in_words(make_run):
     """Make the runs of a line of a transcript, ``LABEL KEY=VALUE … | LABEL … | KEY=VALUE …``.
 
     Returned are their folders, and the values of the part without a label. Beside what `make_run`
-    takes, runs may have scores of their own, no predictions, and files that are cut off.
+    takes, runs may have scores of their own, other cards, no predictions, and files that are cut.
     """
     lines = count()
 
-    def run(label, *, scores=None, predictions=True, spoiled="", cut="", **options):
+    def run(label, *, scores=None, predictions=True, cards=0, cut="", **options):
         rows = {int(user): slice(*part) for user, part in options.pop("rows", {}).items()}
         made = make_run(label, rows=rows, **options)
-        for file, change in (
-            ("scores.parquet", scores and (lambda table: table.assign(**scores))),
-            ("predictions.parquet", SPOILED.get(spoiled)),
-        ):
-            if change:
-                change(pd.read_parquet(made / file)).to_parquet(made / file)
+        table, of_reviews = (pd.read_parquet(made / f"{n}.parquet") for n in FILES)
+        table.assign(**(scores or {})).to_parquet(made / "scores.parquet")
+        of_reviews.assign(card=of_reviews.card + cards).to_parquet(made / "predictions.parquet")
         if not predictions:
             (made / "predictions.parquet").unlink()
         if cut:
             os.truncate(made / cut, (made / cut).stat().st_size - 20)
         return made
 
-    def made(*words):
+    def made(words):
         line, folders, further = next(lines), [], {}
-        for part in filter(None, " ".join(words).split(" | ")):
+        for part in words.split(" | "):
             if re.match(r"\w+=", part):
                 further = values_in(part.split())
             else:
@@ -177,3 +155,14 @@ def runs_in_words(make_run):
         return folders, further
 
     return made
+
+
+@pytest.fixture
+def compared(runs_in_words):
+    """Compare the runs of a line of a transcript."""
+
+    def standings_of(words):
+        folders, options = runs_in_words(words)
+        return compare([*map(read_entry, folders)], **options)
+
+    return standings_of

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from saved import entry_with, load_predictions
+from scipy.stats import binomtest
 
-from srs_eval.comparison.compare import compare, report
-from srs_eval.comparison.entry import read_entry, read_runs, with_own_names
+from srs_eval.comparison.compare import compare, read_runs
+from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.leaderboard import NOISE
 from srs_eval.metrics.means import clustered_mean
 from srs_eval.metrics.tally import log_losses
@@ -86,9 +87,10 @@ def test_leaders_by_time_have_not_seen_the_answers_nor_failed_where_others_can_l
     rows = rows_of(TABLE, about)
     assert "".join(rows.leader[[*"ABCD"]].replace("", " ")) == leaders
     for name, leader in zip("ABCD", leaders, strict=True):
-        is_leader = rows.to_best_verdict[name] in ("leads", "best")
-        assert is_leader == (name == leader)
-        assert (rows.to_best_verdict[name] == "unknown") == (leader == " ")
+        verdict = rows.to_best_verdict[name]
+        assert (verdict == "bound") == (about.get(name, {}).get("sees_truth", False))
+        if verdict != "bound":
+            assert (verdict in ("leads", "best")) == (name == leader)
 
 
 def test_means_are_cut_off_at_the_bounds_of_their_metric_and_differences_are_not():
@@ -97,6 +99,14 @@ def test_means_are_cut_off_at_the_bounds_of_their_metric_and_differences_are_not
     assert rows.to_best_lo["b"] < -1
     assert rows.to_best_hi["b"] > 0
     assert rows_of({"a": [0.9, 0.1, 9]}).hi["a"] > 1
+
+
+def test_users_are_counted_by_the_exact_sign_test():
+    for better in (0, 3, 8):
+        column = np.where(better > U, 0.29, 0.31 + U)
+        row = rows_of({"A": np.full(12, 0.3), "B": column}).loc["B"]
+        assert (row.to_best_users_better, row.to_best_users_worse) == (better, 12 - better)
+        assert row.to_best_users_p == pytest.approx(binomtest(better, 12).pvalue)
 
 
 def test_runs_carry_their_protocol_or_folder_where_their_names_do_not_tell(make_run):
@@ -112,7 +122,7 @@ def test_runs_carry_their_protocol_or_folder_where_their_names_do_not_tell(make_
             [f"a ({plain.place})", f"a ({Path('elsewhere/first')})"],
         ),
     ):
-        assert [run.name for run in with_own_names(runs)] == names
+        assert [*compare(runs).runs] == names
 
 
 def test_a_folder_stands_for_all_runs_below_that_scored_users_in_the_order_of_jobs(
@@ -126,78 +136,51 @@ def test_a_folder_stands_for_all_runs_below_that_scored_users_in_the_order_of_jo
     assert "nothing scored no user" in note
 
 
-def judged(*folders, **options):
-    return compare([read_entry(folder) for folder in folders], **options)
-
-
-@pytest.fixture
-def three(make_run):
-    return make_run("sharp"), make_run("blurred", blur=1.0), make_run("shifted", shift=-1.5)
-
-
 def test_one_user_is_compared_review_by_review(make_run):
-    known = {"log_loss": {"lo": 0.1, "hi": 0.9}}
-    folders = [make_run("a", [7], metrics=known), make_run("b", [7], shift=-4.0)]
-    verdict = judged(*folders)
+    folders = make_run("a", [7]), make_run("b", [7], shift=-4.0)
+    standings = compare([*map(read_entry, folders)])
     mine, other = map(load_predictions, folders)
     gaps = log_losses(other.p, other.recalled) - log_losses(mine.p, mine.recalled)
     expected = clustered_mean(gaps, mine.card, mine.day)
-    (pair,) = verdict.pairs.itertuples()
+    (pair,) = standings.pairs.itertuples()
     numbers = expected.mean, *expected.interval(), expected.p_value
     assert (pair.difference, pair.lo, pair.hi, pair.p) == pytest.approx(numbers)
-    assert verdict.frame.to_best_verdict.tolist() == ["best", "worse"]
-    assert verdict.strata.over == "cards"
+    assert standings.frame.to_best_verdict.tolist() == ["best", "worse"]
+    assert standings.strata.over == "cards"
 
 
 def test_a_baseline_is_found_by_its_label_or_any_path_to_its_folder(
-    three, make_run, tmp_path, monkeypatch
+    make_run, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    relative = [folder.relative_to(tmp_path) for folder in three]
-    asked = f"{three[1]}", f"{relative[1]}/", f"./{relative[1]}", f"{three[1]}/../1_blurred"
-    for folders in (three, relative):
-        assert {judged(*folders, baseline=name).baseline for name in asked} == {1}
-    assert judged(*three, baseline="2_shifted").baseline == 2
+    three = make_run("sharp"), make_run("blurred", blur=1.0), make_run("shifted", shift=-1.5)
     refitted = make_run("refitted", shift=0.1, protocol="srs_benchmark_refit", algo="x")
-    for name in ("refitted", "x", "refitted (srs_benchmark_refit)"):
-        assert judged(*three, refitted, baseline=name).baseline == 3
+    second = three[1].relative_to(tmp_path)
+    folders = [f"{three[1]}", f"{second}/", f"./{second}", f"{three[1]}/../1_blurred", second.name]
+    name = "refitted (srs_benchmark_refit)"
+    for names, baseline in ((folders, "blurred"), (("refitted", "x", name), name)):
+        for each in names:
+            runs = [*map(read_entry, (*three, refitted))]
+            assert compare(runs, baseline=each).baseline == baseline
 
 
-def test_percentages_are_those_of_the_means(make_run, tmp_path, page_without_images):
-    mine, avg = read_entry(make_run("mine")), read_entry(make_run("avg", blur=1))
-    mine.scores.loc[4, "log_loss"] = np.nan
-    users = [user for user in range(1, 13) if user != 4]
-    ours, theirs = (one.values("log_loss", users).mean() for one in (mine, avg))
-    found = report(compare([avg, mine]), tmp_path / "out", command="")
-    percent = pytest.approx(100 * (ours / theirs - 1))
-    assert found.against == {avg.place: {"log_loss": 0}, mine.place: {"log_loss": percent}}
-    zero = replace(avg, scores=avg.scores.assign(log_loss=0.0))
-    assert np.isnan(compare([mine, zero]).rows.to_baseline_percent).all()
-    assert np.isnan(compare([avg, mine], metric="auc").rows.to_baseline_percent).all()
-
-
-def test_the_usual_baseline_is_avg_and_no_model_that_knows_the_truth(make_run):
-    runs = (
-        make_run(name, shift=0.1 * n, sees_truth=name == "oracle")
-        for n, name in enumerate(("oracle", "hlr", "avg"))
-    )
-    oracle, hlr, avg = map(read_entry, runs)
-    for runs, expected in (([oracle, hlr, avg], 2), ([oracle, hlr], 1), ([oracle], 0), ([hlr], 0)):
-        assert compare(runs).baseline == expected
-    assert compare([oracle, hlr, avg], baseline="oracle").baseline == 0
+def test_percentages_are_those_of_the_means():
+    rows = rows_of({"avg": TABLE["A"], "mine": np.where(U == 4, np.nan, TABLE["B"])})
+    ours, theirs = (np.delete(TABLE[name], 4).mean() for name in "BA")
+    percents = [0, pytest.approx(100 * (ours / theirs - 1))]
+    assert rows.to_baseline_percent.tolist() == percents
+    for options in ({"metric": "auc"}, {"baseline": "zero"}):
+        percents = rows_of({"avg": TABLE["A"], "zero": 0 * U}, **options).to_baseline_percent
+        assert percents.isna().all()
 
 
 @pytest.mark.parametrize(
-    ("about", "marks"),
-    [
-        *(({status: 1}, " §") for status in ("failed", "fallback", "not_converged")),
-        ({"skipped": 1, "sees_truth": True, "pretrained": True}, " °†"),
-    ],
+    ("names", "baseline"),
+    [("oracle hlr avg", "avg"), ("oracle hlr", "hlr"), ("oracle", "oracle"), ("hlr", "hlr")],
 )
-def test_traits_and_irregular_fits_mark_a_model(about, marks):
-    assert entry_with("a", {1: 9}, {"log_loss": [0.3]}, **about).marks == marks
-
-
-def test_a_hundred_reviews_are_enough_to_be_compared():
-    runs = [entry_with("a", {1: size}, {"log_loss": [0.3]}) for size in (99, 100)]
-    assert [bool(compare([run]).too_few) for run in runs] == [True, False]
+def test_the_usual_baseline_is_avg_and_no_model_that_knows_the_truth(names, baseline):
+    runs = [
+        entry_with(name, {1: 200}, {"log_loss": [0.3]}, algo=name, sees_truth=name == "oracle")
+        for name in names.split()
+    ]
+    assert compare(runs).baseline == baseline

@@ -26,35 +26,24 @@ PAYLOADS = {
     "what XML and UTF-8 cannot hold": "x\ud800y\ufffe\uffffz",
     "formula": '=HYPERLINK("http://evil.example";"x")',
     "formula with a plus": "+1+cmd|' /C calc'!A0",
-    "formula with a minus": "-2+3",
     "formula with an at sign": "@SUM(1;2)",
-    "formula after blanks": "\t\r=1+1",
     "wide formula": "＝1+1",
     "HTML": "<script>alert(1)</script><img src=x onerror=alert(1)>",
-    "HTML attribute": "\" onmouseover='alert(1)' x=\"",
     "HTML entity": "&#x202e;&lt;b&gt;",
     "XML": "--></text><a href='http://evil.example'><script>1</script></a><!-- ]]><x>",
     "link": "[x](javascript:alert(1)) ![y](http://evil.example/i.png)",
-    "reference": "[x]: http://evil.example",
     "automatic link": "https://evil.example www.evil.example <http://evil.example>",
     "pipes and code": "a | b || c `x` ``` ~~~ **x** __y__ ~~z~~",
     "heading": "# x",
-    "quotation": "> x",
     "list": "1. x",
-    "rule": "---",
     "mathematics": r"$\frac{1}{0}$ $$\unicode{1}$$",
     "TeX": r"\write18{rm} #1 %x & ^^M _y ~ {",
     "optional argument": "[1cm] x",
-    "starred row": "* x",
 }
-NAMES = pytest.mark.parametrize("name", PAYLOADS.values(), ids=PAYLOADS)
 PLAIN = "plain"
-MACROS = {
-    *("begin", "end", "centering", "caption", "label", "toprule", "midrule", "bottomrule"),
-    *("textbackslash", "textasciitilde"),
-    "ensuremath",
-    *("resizebox", "ifdim", "width", "linewidth", "else", "fi"),
-}
+IN_MARKDOWN = r"\]\(|\]:|\]\[|://|www\.|(?<!\\)(?:\\\\)*[`$~<&]"
+IN_LATEX = r"(?m)^[^%\n].*(?<!\\)[%#^$]|(?:\\\\|\\midrule)\s*(?:\[|\*)"
+OF_SIGNS = {"textbackslash", "textasciitilde", "ensuremath"}  # Macros that stand for one
 
 
 def unsafe(text):
@@ -87,28 +76,25 @@ def verdict_on(name):
     return compare(runs)
 
 
-def shape_of_markdown(text):
-    """What Markdown makes of each line: its kind and, of a table, the number of cells."""
+def unescaped(sign, line):
+    return len(re.findall(rf"(?<!\\)(?:\\\\)*{re.escape(sign)}", line))
+
+
+def in_markdown(text):
+    """Return the kind of each line and, of a table, the number of cells."""
     for line in text.splitlines():
         kind = re.match(r"\s*(#+ |[>+*=-] ?|\d+[.)] |`{3}|~{3}|\||\[[^]]*\]:)?", line)[1] or ""
-        yield kind.strip(), line.startswith("|") and len(re.findall(r"(?<!\\)(?:\\\\)*\|", line))
+        yield kind.strip(), line.startswith("|") and unescaped("|", line)
 
 
-def shape_of_latex(text):
-    """Comments and numbers of cells, the macros, and how deep braces are at each line."""
-    depth = 0
+def in_latex(text):
+    """Return the number of cells of each line, and how deep its end is in braces."""
     for line in text.split("\n"):
-        if line.startswith("%"):
-            yield "comment"
-            continue
-        for sign in re.sub(r"\\[{}\\]", "", line):
-            depth += (sign == "{") - (sign == "}")
-            assert depth >= 0
-        assert set(re.findall(r"\\([a-zA-Z]+)", line.replace("\\\\", ""))) <= MACROS
-        yield len(re.findall(r"(?<!\\)&", line)), depth
+        depth = unescaped("{", line) - unescaped("}", line)
+        yield "comment" if line.startswith("%") else (unescaped("&", line), depth)
 
 
-def shape_of_csv(text):
+def in_csv(text):
     rows = list(csv.reader(io.StringIO(text, newline="")))
     for cell in (cell for row in rows for cell in row):
         is_number = re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", cell)
@@ -117,25 +103,24 @@ def shape_of_csv(text):
     return map(len, rows)
 
 
-# What writes a verdict, what of it does not depend on names, and what it may not have.
-IN_MARKDOWN = r"\]\(|\]:|\]\[|://|www\.|(?<!\\)(?:\\\\)*[`$~<&]"
-IN_LATEX = r"(?m)^[^%\n].*(?<!\\)[%#^$]|(?:\\\\|\\midrule)\s*(?:\[|\*)"
-FORMATS = (
-    (terminal, lambda text: [], None),
-    (csv_text, shape_of_csv, None),
-    (markdown, shape_of_markdown, IN_MARKDOWN),
-    (latex, shape_of_latex, IN_LATEX),
-)
-
-
-@NAMES
+@pytest.mark.parametrize("name", PAYLOADS.values(), ids=PAYLOADS)
 def test_a_name_changes_no_structure_and_runs_nothing(name):
     verdict, plain = verdict_on(name), verdict_on(PLAIN)
-    for form, shape, forbidden in FORMATS:
+    for form, shape, forbidden in (
+        (terminal, lambda _: [], "$^"),
+        (csv_text, in_csv, "$^"),
+        (markdown, in_markdown, IN_MARKDOWN),
+        (latex, in_latex, IN_LATEX),
+    ):
         text = form(verdict)
         assert unsafe(text) == []
         assert list(shape(text)) == list(shape(form(plain)))
-        assert not forbidden or not re.search(forbidden, text)
+        assert not re.search(forbidden, text)
+    macros, of_plain = (
+        {*re.findall(r"\\([a-zA-Z]+)", latex(each).replace("\\\\", ""))}
+        for each in (verdict, plain)
+    )
+    assert macros <= of_plain | OF_SIGNS
     assert unsafe(one_line(name)) == []
     assert "\n" not in one_line(name)
     assert one_line(one_line(name)) == one_line(name)

@@ -1,25 +1,27 @@
 """Published scores of each user, which are compared with runs by the number of reviews."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from srs_eval.comparison.entry import is_published, read_entry, read_published, read_runs
-from srs_eval.comparison.pairing import pair
-from srs_eval.errors import ConfigError
+from srs_eval.comparison.compare import compare, read_runs
+from srs_eval.comparison.entry import read_entry
+from srs_eval.exports.srs_benchmark import is_published, read_published
+from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.folder import SCORES
+from srs_eval.runs.words import status
 
 
 def write_lines(path, users, losses, **further):
+    """Write a line of JSON for each user, by number of reviews."""
     lines = [
-        json.dumps(
-            {"metrics": {"LogLoss": loss, "AUC": None}, "user": user, "size": size, **further}
-        )
+        {"metrics": {"LogLoss": loss, "AUC": None}, "user": user, "size": size, **further}
         for (user, size), loss in zip(users.items(), losses, strict=True)
     ]
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
     return path
 
 
@@ -31,8 +33,7 @@ def test_a_file_is_recognised_by_what_is_in_it(tmp_path, make_run):
     pd.DataFrame(columns | {"log_loss": [0.3, 0.4, 0.5]}).to_parquet(table)
     write_lines(tmp_path / "Model.txt", {1: 10}, [0.3])
     (tmp_path / "folder.jsonl").mkdir()
-    found = {path.name for path in tmp_path.iterdir() if is_published(path)}
-    assert found == {"Model.jsonl", "table.parquet"}
+    assert {*filter(is_published, tmp_path.iterdir())} == {lines, table}
     assert not is_published(make_run("a") / SCORES)
     (run,), _ = read_runs([lines])
     assert (run.name, run.scores.reviews.to_dict()) == ("Model", {1: 10, 2: 20})
@@ -48,12 +49,10 @@ def test_of_a_folder_tables_are_read_first_and_can_say_when_models_predict(tmp_p
     columns = {"model": ["a", "a", "b"], "user": [1, 2, 1], "size": 5, "log_loss": 0.2}
     table = pd.DataFrame(columns | {"when": ["ahead", "ahead", "day_before"]})
     table.to_parquet(tmp_path / "z.parquet")
-    found = {run.name: run for run in read_published(tmp_path)}
-    assert found["a"].values("log_loss", [1]).tolist() == [0.2]
-    assert (found["a"].facts.when, found["b"].facts.when) == ("previous_review", "day_before")
     (tmp_path / "about.txt").touch()
-    runs, _ = read_runs([tmp_path])
-    assert {run.name for run in runs} == {"a", "b"}
+    (a, b), _ = read_runs([tmp_path])
+    assert a.values("log_loss", [1]).tolist() == [0.2]
+    assert (a.facts.when, b.facts.when) == ("previous_review", "day_before")
 
 
 def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
@@ -61,9 +60,10 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
     sizes = run.scores.reviews.to_dict()
     theirs = write_lines(tmp_path / "Theirs.jsonl", {**sizes, 99: 5}, [0.5] * 13)
     yardstick = read_published(theirs)
-    paired = pair([run, *yardstick])
-    assert (paired.users, pair(yardstick).users) == (tuple(sizes), (*sizes, 99))
-    assert paired.notes[0].startswith("Published: Theirs.")
+    assert compare(yardstick).users == [*sizes, 99]
+    standings = compare([run, *yardstick])
+    assert standings.users == [*sizes]
+    assert standings.notes[0].startswith("Published: Theirs.")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,6 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
         ("RWKV-P", None, "at_review"),
         ("RWKV", None, "previous_review"),
         ("MOVING-AVG", None, "at_review"),
-        ("AVG", None, "previous_review"),
         ("FSRS-6-recency", None, "previous_review"),
         ("my-model", None, "unknown"),
         ("my-model", "imm", "at_review"),
@@ -84,18 +83,21 @@ def test_published_models_predict_when_that_is_known_or_stated(tmp_path, model, 
     assert [run.facts.when for run in read_published(lines)] == [when]
 
 
-def test_published_models_are_chosen_by_our_names_or_globs(tmp_path):
-    flags = ("-short", "-short-secs", "-short-recency", "-default-short", "-short-deck")
-    fsrs7 = [f"FSRS-7{each}" for each in flags]
-    plain = ["FSRS-6", "FSRS-4.5", "FSRSv3", "LSTM", "Ebisu-v2", "SM2", "SM2-trainable"]
-    for model in (*plain, *fsrs7):
-        write_lines(tmp_path / f"{model}.jsonl", {1: 10}, [0.3])
-    for models, expected in (
-        (["lstm", "fsrs6", "fsrs45", "fsrs3"], ["LSTM", "FSRS-6", "FSRS-4.5", "FSRSv3"]),
-        (["sm2_trainable", "lstm_curves", "sm2"], ["SM2-trainable", "LSTM", "SM2"]),
-        (["*trainable", "Ebisu*"], ["SM2-trainable", "Ebisu-v2"]),
-        (["fsrs7"], ["FSRS-7-short-secs", "FSRS-7-short"]),
-    ):
-        assert [run.name for run in read_published(tmp_path, models)] == expected
-    with pytest.raises(ConfigError, match="has no model fsrs8"):
-        read_published(tmp_path, ["fsrs8"])
+@pytest.mark.parametrize(
+    ("models", "names"),
+    [
+        ("lstm, fsrs-6", ["LSTM", "FSRS-6"]),
+        ("FSRS-6*", ["FSRS-6-short", "FSRS-6"]),
+        ("dash[mcm]", ["DASH[MCM]"]),
+        ("fsrs8", []),
+    ],
+)
+def test_published_models_are_chosen_by_name_or_glob(tmp_path, monkeypatch, models, names):
+    for model in ("FSRS-6", "FSRS-6-short", "LSTM", "DASH", "DASH[MCM]"):
+        write_lines(tmp_path / f"{model}.jsonl", {1: 100}, [0.3])
+    monkeypatch.chdir(tmp_path)
+    words = [f"published={tmp_path}", f"published.models={models}", "out=out", "tracking=none"]
+    assert status(*COMMANDS["compare"], words) == (not names)
+    if names:
+        runs = json.loads(Path("out", "comparison.json").read_text("utf-8"))["runs"]
+        assert [run["name"] for run in runs] == names

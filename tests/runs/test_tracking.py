@@ -6,7 +6,6 @@ import time
 from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import mlflow
 import numpy as np
@@ -17,9 +16,10 @@ import pytest
 from cases import ROOT
 from commands import process, revision_known
 from mlflow import MlflowClient
-from saved import run_of
+from saved import entry_with, run_of
 from sessions import runs_in, store_of
 
+from srs_eval.comparison.compare import Report, compare
 from srs_eval.errors import ConfigError, Pruned, ReviewLogError, TrackingError
 from srs_eval.evaluation.fits import Fit
 from srs_eval.metrics.panel import HEADLINE
@@ -190,18 +190,18 @@ def test_jobs_of_a_sweep_are_nested_and_their_comparison_is_logged_to_the_parent
     files[1].parent.mkdir()
     for file in files:
         file.write_text("x")
-    table = pd.DataFrame({"run": ["hlr"], "mean": [0.3]})
-    standings = [SimpleNamespace(text="hlr leads\nmore", table=table, files=files)]
+    standings = compare([entry_with("hlr", {1: 200}, {"log_loss": [0.3]})])
+    reports = [Report(standings, files)]
     against = {job: {"log_loss": 2.5}}
-    assert "mlflow ui" in tracker.log_comparison(standings, tmp_path, parent, against=against)
+    assert "mlflow ui" in tracker.log_comparison(reports, tmp_path, parent, against=against)
     assert client.get_run(job).data.metrics["vs_baseline/log_loss_percent"] == 2.5
-    tracker.log_comparison(standings, tmp_path)  # of the small command, to a run of its own
+    tracker.log_comparison(reports, tmp_path)  # of the small command, to a run of its own
     experiment = client.get_experiment_by_name("srs_eval").experiment_id
     kinds = {each.data.tags.get("kind"): each for each in client.search_runs([experiment])}
     assert kinds["sweep"].info.run_id == parent
     for each in (kinds["sweep"], kinds["comparison"]):
         assert (each.info.run_name, each.info.status) == (tmp_path.name, "FINISHED")
-        assert each.data.tags["mlflow.note.content"].startswith("**hlr leads**")
+        assert each.data.tags["mlflow.note.content"].startswith("**hlr: log loss 0.3000.**")
         assert files_of(client, each.info.run_id, "tables", "comparison", "comparison/deep") == [
             *("tables/comparison_1.json", "comparison/report.html"),
             "comparison/deep/comparison.csv",

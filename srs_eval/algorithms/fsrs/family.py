@@ -22,7 +22,6 @@ from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.engine.equations import Maths, State, Value
 from srs_eval.engine.objective import penalty_matrix
 from srs_eval.engine.parameters import ParameterSpace
-from srs_eval.errors import FitError
 
 _LONGEST_STABILITY = 36500.0
 EASIEST, HARDEST = 1.0, 10.0
@@ -129,8 +128,9 @@ class FsrsFitted(Fitted):
     methods: ClassVar[tuple[str, ...]] = ("newton", "reference", "s0", "default")
     in_fractional_days: ClassVar[tuple[float, ...]] = (0.0001,)
     logarithms: ClassVar[int] = 4
-    # Factors of the weight of the other parameters, in whole and in fractional days: below 1 where
-    # the published parameters are those of another clock or version
+    # What multiplies the weight of the other parameters in whole and in fractional days. It is
+    # below 1 where the published parameters are known to lie off: those of another clock, or of a
+    # version whose spread is that of a later one
     later_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def space(self, equations: FsrsEquations) -> ParameterSpace:
@@ -151,8 +151,6 @@ class FsrsFitted(Fitted):
         """Find the stabilities after first reviews, and train from there if the method does."""
         if "s0" not in self.methods:
             return super().trained(problem, rows, start)
-        if self.mathematics.curve is not FsrsEquations.curve:
-            raise FitError("s0 and reference begin with the power curve; fit another by newton")
         reviews = problem.reviews
         by_card, later_day = rows_by_card(reviews.card), reviews.elapsed_days > 0
         on_later_days = by_card.earlier(later_day) + later_day
