@@ -61,6 +61,15 @@ class Ends(Algorithm):
         return self.outcome
 
 
+class FailsForSome(Algorithm):
+    """Predicts 0.9, but fails for users whose number of reviews leaves 1 when divided by 16."""
+
+    def fit(self, reviews, rows, rng):
+        if len(reviews.card) % 16 == 1:
+            raise ValueError("no fit for this user")
+        return Told(0.9, parameters=(0.9,))
+
+
 def invented_log(
     *,
     seed=0,

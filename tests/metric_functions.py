@@ -5,10 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from srs_eval.metrics.bins import FSRS_OPTIMIZER
 from srs_eval.metrics.panel import Panel, full_panel
 from srs_eval.metrics.predictions import Curves, predictions_of
-from srs_eval.metrics.score import score
 from srs_eval.metrics.tally import tally
 
 METRIC = {metric.name: metric for metric in full_panel()}
@@ -54,8 +52,7 @@ def scored(metric, predictions):
     return Panel([metric]).score(predictions)[metric.name]
 
 
-def rmse_bins(p, recalled, elapsed_days, nth_review, lapses, *, scales=FSRS_OPTIMIZER):
-    """Compute RMSE(bins) with some published constants."""
+def rmse_bins(p, recalled, elapsed_days, nth_review, lapses):
+    """Compute RMSE(bins) of predictions with their facts."""
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    name = "rmse_bins" if scales == FSRS_OPTIMIZER else "rmse_bins_wiki"
-    return score(p, recalled, **facts, panel=Panel([METRIC[name]]), resamples=0)[name]
+    return scored(METRIC["rmse_bins"], predicted(p, recalled, **facts))

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
-from srs_eval.metrics.bins import FSRS_OPTIMIZER, Bins, Scale, mean_square, mean_variance
+from srs_eval.metrics.bins import FSRS_OPTIMIZER, Scale, mean_square, mean_variance
 from srs_eval.metrics.predictions import Predictions, predictions_of
 from srs_eval.plots import style
 
@@ -52,8 +52,6 @@ def plot_bins(
     elapsed_days: ArrayLike,
     nth_review: ArrayLike,
     lapses: ArrayLike,
-    *,
-    scales: Bins = FSRS_OPTIMIZER,
 ) -> ScalarMappable | None:
     """Draw where predictions are too high or too low, in the bins of RMSE(bins).
 
@@ -69,8 +67,6 @@ def plot_bins(
         Where to draw; no other matplotlib state is touched.
     p, recalled, elapsed_days, nth_review, lapses
         As in `srs_eval.score`.
-    scales : Bins
-        Which published constants to round with.
 
     Returns
     -------
@@ -84,7 +80,7 @@ def plot_bins(
     """
     facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
     reviews = predictions_of(p=p, recalled=recalled, **facts)
-    return _draw(axes, bin_gaps(reviews, scales=scales))
+    return _draw(axes, bin_gaps(reviews))
 
 
 def bins_figure(reviews: Predictions | FloatArray, *, title: str = "") -> Figure:
@@ -99,12 +95,13 @@ def bins_figure(reviews: Predictions | FloatArray, *, title: str = "") -> Figure
     return figure
 
 
-def bin_gaps(reviews: Predictions | FloatArray, *, scales: Bins = FSRS_OPTIMIZER) -> BinGaps:
+def bin_gaps(reviews: Predictions | FloatArray) -> BinGaps:
     """Add up the bins of RMSE(bins) that differ in lapses only; empty where facts are missing."""
-    sums = scales.sums(reviews, every=True) if isinstance(reviews, Predictions) else reviews
-    columns, intervals = _ranges(scales.interval)
-    rows, numbers = _ranges(scales.reviews)
-    table = sums.reshape(*scales.shape, 3).sum(axis=2)
+    bins = FSRS_OPTIMIZER
+    sums = bins.sums(reviews, every=True) if isinstance(reviews, Predictions) else reviews
+    columns, intervals = _ranges(bins.interval)
+    rows, numbers = _ranges(bins.reviews)
+    table = sums.reshape(*bins.shape, 3).sum(axis=2)
     table = np.add.reduceat(np.add.reduceat(table, columns, axis=0), rows, axis=1)
     n, gap, variance = table.transpose(2, 1, 0)
     across, up = (np.flatnonzero((n > 0).any(axis=axis)) for axis in (0, 1))  # NaN is not

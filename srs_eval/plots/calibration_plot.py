@@ -38,8 +38,6 @@ def plot_calibration(
     *,
     label: str = "",
     colour: str = style.BLUE,
-    outcomes: bool = True,
-    limits: tuple[float, float] | None = None,
 ) -> ReliabilityCurve | None:
     """Draw a smooth reliability diagram.
 
@@ -47,7 +45,7 @@ def plot_calibration(
     pointwise at 95 %, as does the ± of SmoothECE. The pale band along the diagonal is where
     19 of 20 curves would be at each place if predictions were calibrated, and "by chance" the
     SmoothECE they would have. A model with at most 20 distinct predictions gets one dot for
-    each, with a 95 % Wilson interval.
+    each, with a 95 % Wilson interval. The axes hold 99.8 % of the predictions; others are counted.
 
     Parameters
     ----------
@@ -57,10 +55,6 @@ def plot_calibration(
         Predicted recall, and outcome; or predictions of a run alone.
     label, colour : str
         Name in the legend, and any matplotlib colour.
-    outcomes : bool
-        Draw the density of predictions by outcome above the axes.
-    limits : (float, float), optional
-        Range of both axes. By default it holds 99.8 % of the predictions; others are counted.
 
     Returns
     -------
@@ -84,13 +78,11 @@ def plot_calibration(
         low, high = _draw_levels(axes, reviews, colour, label)
     else:
         low, high = _draw_curve(axes, curve, reviews, colour, label)
-    low, high = limits or (low, high)
     # A little room, so that a curve along the edge keeps its full thickness.
     room = 0.012 * (high - low)
     low, high = low - room, high + room
     axes.set(xlim=(low, high), ylim=(low, high))
-    if outcomes:
-        _draw_outcomes(axes, reviews)
+    _draw_outcomes(axes, reviews)
     below, above = (reviews.count[far].sum() for far in (reviews.p < low, reviews.p > high))
     lines = [*_smece_lines(curve), f"n = {style.counted(reviews.n, 'review')}"]
     lines += [f"{round(below):,} predicted below {low:.2f} not shown"] if below else []

@@ -6,11 +6,11 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from metric_functions import one_user, predicted, rmse_bins
+from metric_functions import METRIC, one_user, predicted, scored
 
 from srs_eval import plots
 from srs_eval.algorithms.algorithm import Contribution
-from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024
+from srs_eval.metrics.bins import FSRS_OPTIMIZER
 from srs_eval.metrics.means import summarise
 from srs_eval.metrics.predictions import select
 from srs_eval.metrics.reliability import reliability_of
@@ -102,10 +102,8 @@ def test_the_error_its_interval_and_floor_and_operating_points(some):
         assert float(written[place]) == pytest.approx(expected, abs=6e-4)
     assert float(chance[-1]) == pytest.approx(metric.smece_floor, abs=6e-4)
     assert curve.smece == metric.smece
-    narrow, _ = on_axes(plot_calibration, some.p, some.recalled, limits=(0.9, 1))
-    assert [len(of.collections) for of in (axes, narrow)] == [3, 3]
-    assert narrow.get_xlim() == pytest.approx((0.9, 1), abs=0.002)
-    assert f"{(some.p < 0.8988).sum():,} predicted below 0.90 not shown" in key(narrow)
+    axes, _ = on_axes(plot_calibration, np.append(some.p, 0.01), np.append(some.recalled, False))
+    assert f"1 predicted below {axes.get_xlim()[0]:.2f} not shown" in key(axes)
     p, recalled = some.p, some.recalled
     axes, curve = on_axes(plot_roc, p, recalled, thresholds=(0.7, 0.9))
     (line,) = [line for line in axes.lines if line.get_gid() == "operating points"]
@@ -114,18 +112,14 @@ def test_the_error_its_interval_and_floor_and_operating_points(some):
     assert key(axes) == f"AUC {curve.auc:.3f}\nn = 3,000 reviews"
 
 
-@pytest.mark.parametrize("scales", [FSRS_OPTIMIZER, WIKI_2024])
-def test_rmse_bins_is_the_metric_lapses_included_and_a_bin_has_the_reviews_of_its_ranges(
-    some, scales
-):
-    gaps = bin_gaps(some, scales=scales)
-    facts = some.elapsed_days, some.nth_review, some.lapses
-    assert gaps.rmse == pytest.approx(rmse_bins(some.p, some.recalled, *facts, scales=scales))
-    parts = sum(scales.sums(select(some, np.arange(3000) % 3 == k), every=True) for k in range(3))
-    parts = bin_gaps(parts, scales=scales)
-    np.testing.assert_allclose(parts.gap, gaps.gap, equal_nan=True)
-    assert (parts.beyond_chance == gaps.beyond_chance).all()
+def test_rmse_bins_is_the_metric_lapses_included_and_a_bin_has_the_reviews_of_its_ranges(some):
     gaps = bin_gaps(some)
+    assert gaps.rmse == pytest.approx(scored(METRIC["rmse_bins"], some))
+    assert gaps.floor == pytest.approx(scored(METRIC["rmse_bins_floor"], some))
+    thirds = [select(some, np.arange(3000) % 3 == k) for k in range(3)]
+    added = bin_gaps(sum(FSRS_OPTIMIZER.sums(third, every=True) for third in thirds))
+    np.testing.assert_allclose(added.gap, gaps.gap, equal_nan=True)
+    assert (added.beyond_chance == gaps.beyond_chance).all()
     column, row = gaps.intervals.index("4-13"), gaps.reviews.index("7-12")
     inside = (some.elapsed_days >= 4) & (some.elapsed_days <= 13)
     inside &= (some.nth_review >= 7) & (some.nth_review <= 12)
