@@ -160,6 +160,10 @@ def test_users_are_pooled_to_the_panel_of_all_rows_also_in_groups(
         lo, hi = np.clip(found.intervals[name], *metric.bounds)
         assert found.intervals[name] == pytest.approx((lo, hi), nan_ok=True)
     assert np.isfinite(found.intervals["auc"]).all() == (groups == 10_000)
+    if groups == 10_000:  # the same draws, in cells that are those of these predictions
+        alone = cluster_intervals(Panel([AUC, LOG_LOSS]), whole, ["user"], resamples=10)
+        for name, interval in alone.items():
+            assert found.intervals[name] == pytest.approx(interval, rel=5e-3)
     assert np.isnan([found.scores["median"], *found.intervals["median"]]).all()
     assert [row["threshold"] for row in found.thresholds] == [0.7, 0.8, 0.9, 0.95]
     for row in found.thresholds:
