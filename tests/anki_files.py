@@ -28,39 +28,6 @@ ROWS = [
     ((START + 11 * DAY) * 1000, 5, 4, 2300, 2000, 1),
 ]
 
-# Statements that no honest program makes; each is refused by itself.
-_ENDLESS = "with recursive r(n) as (select 1 union all select n + 1 from r) select n"
-_FORGED = "drop table revlog; pragma writable_schema = on; insert into sqlite_master values"
-_COPY = "create table other as select * from revlog"
-_INSTEAD = "drop table revlog; alter table other rename to revlog"
-FORGED = (
-    f"drop table REVLOG; create view REVLOG as {_ENDLESS} id, 5 cid, 3 ease, 0 ivl, 0 type from r",
-    f"drop table col; create view col as {_ENDLESS} crt, '' conf from r",
-    f"drop table cards; create view cards as {_ENDLESS} id, 5 did, 0 odid, 1 nid, 0 ord from r",
-    "alter table revlog rename to other; create view revlog as select * from other",
-    f"{_FORGED} ('table', 'days', 'days', 2, 'CREATE/**/ VIEW revlog AS SELECT 1 id, 5 cid')",
-    f"{_FORGED} ('table', 'days', 'days', 0, 'create VIEW revlog AS SELECT 1 id, 5 cid')",
-    "drop table cards; create virtual table cards using rtree(id, did, odid)",
-    "create virtual table other using fts4(content=revlog, id)",
-    "alter table revlog drop column ease; "
-    "alter table revlog add column ease as (length(hex(cid))) virtual",
-    "update col set conf = zeroblob(67108865)",
-    "drop table col; alter table revlog rename column ease to eaze",
-    f"{_COPY}; {_INSTEAD}; update revlog set id = 'soon'",
-    f"{_COPY} union all select * from revlog; {_INSTEAD}",
-    "update revlog set time = null; pragma writable_schema = on; "
-    "update sqlite_master set sql = replace(sql, 'time,', 'time not null,')",
-    "delete from col",
-    "insert into col select * from col",
-    *(f"update col set conf = '{text}'" for text in ('{"schedVer', "[" * 50_000, "[1]", "7")),
-    *(f"insert into config values ('rollover', {value})" for value in ("x'ff'", "null", "'24'")),
-    *(f"insert into config values {row}" for row in (("localOffset", "841"), ("schedVer", "3"))),
-    *(f"update cards set {change} where id = 5" for change in ("id = null", "did = 1e30")),
-    "insert into cards select * from cards",
-    "drop table decks; alter table col add column decks; update col set decks = '7'",
-    "alter table col add column models; update col set models = '{'",
-)
-
 
 @contextmanager
 def opened(path):
@@ -109,17 +76,6 @@ def change(path, *statements):
     with opened(path) as database:
         for statement in statements:
             database.execute(statement)
-    return path
-
-
-def with_decks(path, kinds):
-    """Add cards and decks to a collection."""
-    with opened(path) as database:
-        database.execute("create table cards (id, did, odid, nid, ord)")
-        cards = [(5, 30, 0, 1, 0), (6, 1, 40, 1, 1)]
-        database.executemany("insert into cards values (?, ?, ?, ?, ?)", cards)
-        database.execute("create table decks (id, kind)")
-        database.executemany("insert into decks values (?, ?)", kinds)
     return path
 
 

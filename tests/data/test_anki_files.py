@@ -10,20 +10,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 import zstandard
-from anki_files import (
-    DAY,
-    FORGED,
-    ROWS,
-    START,
-    change,
-    collection,
-    field,
-    number,
-    opened,
-    package,
-    read,
-    with_decks,
-)
+from anki_files import DAY, ROWS, START, change, collection, field, number, opened, package, read
 from judging import judged
 from logs import anki_log
 
@@ -239,10 +226,48 @@ def test_only_steps_of_learning_are_renumbered_and_easy_of_anki_1_tells_nothing(
 
 def sound(path, script=""):
     """Write a collection that can be read, and change it."""
-    with_decks(collection(path, table=True), [(30, b"\x0a\x02\x08\x02")])
-    with opened(path) as changed:
-        changed.executescript(script)
+    with opened(collection(path, table=True)) as database:
+        database.execute("create table cards (id, did, odid, nid, ord)")
+        database.execute("insert into cards values (5, 30, 0, 1, 0), (6, 1, 40, 1, 1)")
+        database.execute("create table decks (id, kind)")
+        database.executescript(script)
     return path
+
+
+# Statements that no honest program makes; each is refused by itself.
+_ENDLESS = "with recursive r(n) as (select 1 union all select n + 1 from r) select n"
+_FORGED = "drop table revlog; pragma writable_schema = on; insert into sqlite_master values"
+_COPY = "create table other as select * from revlog"
+_INSTEAD = "drop table revlog; alter table other rename to revlog"
+FORGED = (
+    f"drop table REVLOG; create view REVLOG as {_ENDLESS} id, 5 cid, 3 ease, 0 ivl, 0 type from r",
+    f"drop table col; create view col as {_ENDLESS} crt, '' conf from r",
+    f"drop table cards; create view cards as {_ENDLESS} id, 5 did, 0 odid, 1 nid, 0 ord from r",
+    "alter table revlog rename to other; create view revlog as select * from other",
+    f"{_FORGED} ('table', 'days', 'days', 2, 'CREATE/**/ VIEW revlog AS SELECT 1 id, 5 cid')",
+    f"{_FORGED} ('table', 'days', 'days', 0, 'create VIEW revlog AS SELECT 1 id, 5 cid')",
+    "drop table cards; create virtual table cards using rtree(id, did, odid)",
+    "create virtual table other using fts4(content=revlog, id)",
+    *(
+        f"alter table {table} drop column {name}; alter table {table} add column {name} as (hex(7))"
+        for table, name in (("revlog", "ease"), ("col", "conf"))
+    ),
+    "update col set conf = zeroblob(67108865)",
+    "drop table col; alter table revlog rename column ease to eaze",
+    f"{_COPY}; {_INSTEAD}; update revlog set id = 'soon'",
+    f"{_COPY} union all select * from revlog; {_INSTEAD}",
+    "update revlog set time = null; pragma writable_schema = on; "
+    "update sqlite_master set sql = replace(sql, 'time,', 'time not null,')",
+    "delete from col",
+    "insert into col select * from col",
+    *(f"update col set conf = '{text}'" for text in ('{"schedVer', "[" * 50_000, "[1]", "7")),
+    *(f"insert into config values ('rollover', {value})" for value in ("x'ff'", "null", "'24'")),
+    *(f"insert into config values {row}" for row in (("localOffset", "841"), ("schedVer", "3"))),
+    *(f"update cards set {change} where id = 5" for change in ("id = null", "did = 1e30")),
+    "insert into cards select * from cards",
+    "drop table decks; alter table col add column decks; update col set decks = '7'",
+    "alter table col add column models; update col set models = '{'",
+)
 
 
 @pytest.mark.parametrize("script", FORGED)
@@ -279,28 +304,27 @@ def packed(tmp_path):
 
 
 def odd_files(plain, compressed, folder):
-    """Return what is no collection, by the name of what is wrong."""
+    """Return contents of files that are no collection, by what is wrong."""
     whole = package(folder / "sound", collection__anki21=plain).read_bytes()
-    encrypted = bytearray(whole)
-    encrypted[6] = encrypted[whole.rindex(b"PK\x01\x02") + 8] = 1
     packages = {
         "no collection": {"meta": b"\x08\x02", "collection": plain},
         "no database": {"collection__anki21": b"nothing"},
         "stream cut": {"collection__anki21b": compressed[: len(compressed) // 2]},
     }
+    encrypted = bytearray(whole)
+    encrypted[6] = encrypted[whole.rindex(b"PK\x01\x02") + 8] = 1
     pages = {k: len(plain) * k // 10 // 4096 * 4096 for k in (3, 5, 8)}
     return {
         **{name: package(folder / name, **each).read_bytes() for name, each in packages.items()},
-        **{f"cut at {k} ‰": whole[: len(whole) * k // 1000] for k in (100, 999)},
+        **{f"cut at {k} ‰": whole[: len(whole) * k // 1000] for k in (1, 100, 999)},
         **{k: plain[:page] + b"\xa5" * 4096 + plain[page + 4096 :] for k, page in pages.items()},
-        "empty": b"",
-        "web page": b"\n<!DOCTYPE html><html><body>Sign in</body></html>",
-        "header of a database": b"SQLite format 3\x00" + bytes(3000),
-        "header of a package": b"PK\x03\x04",
-        "header of a stream": b"\x28\xb5\x2f\xfd" + b"nonsense",
+        "overwritten": whole[:200] + bytes(20) + whole[220:],
+        "encrypted": bytes(encrypted),
         "names in the schema": plain.replace(b"CREATE TABLE notes", b"CREA\xd7E TABLE notes"),
-        "package overwritten": whole[:200] + bytes(20) + whole[220:],
-        "package encrypted": bytes(encrypted),
+        "header of a database": plain[:16] + bytes(3000),
+        "header of a stream": compressed[:4] + b"nonsense",
+        "web page": b"\n<!DOCTYPE html><html><body>Sign in</body></html>",
+        "empty": b"",
     }
 
 
@@ -309,12 +333,11 @@ def test_what_is_no_collection_is_refused(tmp_path, packed):
     for name, content in odd_files(*packed, tmp_path).items():
         path.write_bytes(content)
         assert refusal(path), name
-    refusal(collection(tmp_path / "no reviews", []))
-    rows = [(ROWS[0][0], 5, 0, 2500, 0, 4), (ROWS[1][0], 5, 3, 2500, 900, 1)]
-    (found,) = refusal(collection(tmp_path / "no learning", rows)).violations
-    assert found.kind == "empty"
-    for missing in (tmp_path, tmp_path / "nowhere" / "x.colpkg"):
-        refusal(missing)
+    for rows in ([], [(ROWS[0][0], 5, 0, 2500, 0, 4), (ROWS[1][0], 5, 3, 2500, 900, 1)]):
+        (found,) = refusal(collection(tmp_path / f"{len(rows)} rows", rows)).violations
+        assert found.kind == "empty"
+    refusal(tmp_path)
+    refusal(tmp_path / "nowhere" / "x.colpkg")
 
 
 def test_views_and_settings_that_do_not_matter_are_taken(tmp_path):
@@ -326,22 +349,20 @@ def test_views_and_settings_that_do_not_matter_are_taken(tmp_path):
 
 def test_what_is_larger_or_takes_longer_than_any_collection_is_refused(tmp_path, monkeypatch):
     rows = [(row[0] + k, *row[1:]) for row in ROWS for k in range(500)]
-    path = collection(tmp_path / "a.anki2", rows)
+    path, wal = collection(tmp_path / "a.anki2", rows), tmp_path / "a.anki2-wal"
     monkeypatch.setattr(database, "_ROWS_AT_MOST", 2000)
     assert len(read(path)) == 2000
     monkeypatch.setattr(database, "_ROWS_AT_MOST", 1999)
     assert "more than 1,999 rows" in str(refusal(path))
-    monkeypatch.undo()
-    monkeypatch.setattr(database, "_BYTES_AT_MOST", 3 * 2**20)
-    zeros = b"SQLite format 3\0" + bytes(8 * 2**20)
-    huge = {"collection__anki21b": zstandard.ZstdCompressor().compress(zeros)}
-    for n, content in enumerate((huge, {"collection__anki21": zeros})):
-        assert "more than" in str(refusal(package(tmp_path / f"{n}.apkg", **content)))
-    (tmp_path / "a.anki2-wal").write_bytes(zeros)
-    assert "more than" in str(refusal(path))
-    (tmp_path / "a.anki2-wal").unlink()
     monkeypatch.setattr(database, "_SECONDS_AT_MOST", -1)
     assert "more than -1 seconds" in str(refusal(path))
+    monkeypatch.setattr(database, "_BYTES_AT_MOST", 3 * 2**20)
+    zeros = bytes(8 * 2**20)
+    package(tmp_path / "a.apkg", collection__anki21=zeros)
+    package(tmp_path / "b.apkg", collection__anki21b=zstandard.ZstdCompressor().compress(zeros))
+    wal.write_bytes(zeros)
+    for file in (tmp_path / "a.apkg", tmp_path / "b.apkg", path):
+        assert "GiB" in str(refusal(file))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")

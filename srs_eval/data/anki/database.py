@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +114,9 @@ class Collection:
 
     def settings(self) -> dict[str, Any]:
         """Read the creation stamp in seconds, ``crt``, and the settings that matter here."""
-        rows = self.connection.execute("select crt, conf from col not indexed").fetchmany(2)
+        rows = [*islice(self.rows("col", "crt", "conf"), 2)]
         if len(rows) != 1:
-            raise ValueError("its table col has not one row")
+            raise ValueError("its table col does not say when it was created")
         ((created, text),) = rows
         stored = dict(json.loads(text or "{}"))
         # Since version 15 of the schema settings have a table, and `conf` is empty.
