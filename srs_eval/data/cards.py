@@ -15,7 +15,6 @@ Clock = TypeVar("Clock", IntArray, FloatArray)
 FIRST = -1  # In place of the interval before a card's first review
 # Numbers that fit into 16 bits are sorted several times as fast as others.
 _QUICKLY_SORTED = 1 << 16
-_ANY_RATING = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +170,7 @@ def with_next_reviews(reviews: Reviews) -> tuple[Reviews, IntArray]:
     longer = reviews.take(np.r_[np.arange(count), np.sort(count - 1 - last)])
     rows = np.arange(count, len(longer))
     longer.day[rows] = reviews.day.max(initial=0)
-    longer.rating[rows] = _ANY_RATING
+    longer.rating[rows] = 3  # any will do
     longer.elapsed_days[rows] = longer.elapsed[rows] = 1
     longer.row[rows] = rows
     return longer, rows

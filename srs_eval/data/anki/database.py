@@ -181,10 +181,7 @@ def _only_reads(action: int, *about: str | None) -> int:
 def unreadable(source: str, reason: str) -> ReviewLogError:
     """Return an error for what is no collection, or damaged, with how Anki repairs it."""
     what = f"cannot be read as a collection or package of Anki ({reason.rstrip('.')})"
-    hint = (
-        "Repair it in Anki (Tools > Check Database), and export it again (File > Export) with "
-        "'Include scheduling information' ticked, or use a backup."
-    )
+    hint = "Repair it in Anki (Tools > Check Database) and export it again, or use a backup."
     return ReviewLogError(source, [what], hint)
 
 
