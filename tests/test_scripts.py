@@ -59,7 +59,7 @@ def test_run_and_check_set_up_once_for_the_same_pins_and_pass_their_arguments_on
     assert "pip install" in calls("./run")[0]  # what failed is not taken for done
     assert "pip install" in calls("./check", "style")[0]  # it needs more
     tools = [re.sub("^python -m ", "", call).split()[0] for call in calls("./check")]
-    assert tools == ["ruff", "ruff", "mypy", "typos", "pytest"]
+    assert sorted(tools) == ["mypy", "pytest", "ruff", "ruff", "typos"]
     assert calls("./check", "-m", "slow", "tests/x") == ["python -m pytest -m slow tests/x"]
 
 
