@@ -52,17 +52,14 @@ def test_counts_along_cards_are_those_of_loops(reviews, until):
     card = np.array([card for card, _ in reviews], np.int64)
     event = np.array([event for _, event in reviews], bool)
     earlier = [[row for row in range(here) if card[row] == card[here]] for here in range(len(card))]
-    same = [np.flatnonzero(card == which) for which in card]
     rows = rows_by_card(card)
-    counts = rows_by_card(card).earlier(event)
+    counts = rows.earlier(event)
     assert counts.tolist() == [int(event[before].sum()) for before in earlier]
     assert rows.nth.tolist() == [len(before) for before in earlier]
     assert rows.previous().tolist() == [before[-1] if before else -1 for before in earlier]
     values = np.arange(1, len(card) + 1)
     assert rows.last(values).tolist() == [1 + before[-1] if before else 0 for before in earlier]
-    assert rows.any(event).tolist() == [bool(event[others].any()) for others in same]
     assert rows.first().tolist() == [([*before, row])[0] for row, before in enumerate(earlier)]
-    assert rows.any(event).dtype == bool
     of_numbers = (counts, rows.nth, rows.previous(), rows.lengths, rows.first())
     assert {each.dtype for each in of_numbers} == {np.dtype(np.int64)}
     # The rows of a beginning are the same after the whole log.

@@ -42,11 +42,6 @@ class CardRows:
         counts -= np.repeat(counts[self.begins], self.lengths)
         return self._by_row(counts)
 
-    def any(self, event: BoolArray) -> BoolArray:
-        """Return for each row whether the event happened at any row of the same card."""
-        happened: BoolArray = np.bincount(self.number, event) > 0
-        return happened[self.number]
-
     def first(self) -> IntArray:
         """Row number of the first row of each row's card."""
         return self.order[self.begins][self.number]

@@ -127,10 +127,6 @@ class Reviews:
         return replace(self, **{name: each[rows] for name, each in columns_of(self).items()})
 
 
-# Its columns, in the order of the fields.
-REVIEW_COLUMNS = tuple(f.name for f in fields(Reviews) if "Array" in str(f.type))
-
-
 def columns_of(table: Any) -> dict[str, Any]:
     """Return the columns that a log, a task or predictions have, by name."""
     columns = {f.name: getattr(table, f.name) for f in fields(table) if "Array" in str(f.type)}

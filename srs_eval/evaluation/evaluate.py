@@ -39,12 +39,12 @@ from srs_eval.algorithms.algorithm import (
     has_curve,
 )
 from srs_eval.data.reviews import (
-    REVIEW_COLUMNS,
     FloatArray,
     IntArray,
     Reviews,
     Source,
     User,
+    columns_of,
     reviews_fingerprint,
 )
 from srs_eval.errors import FitError, FitSkipped, Pruned, SrsEvalError
@@ -281,8 +281,8 @@ class _Cuts:
         """Cut the log off after the last of `rows`."""
         until = int(rows[-1]) + 1 if len(rows) else 0
         if self._last is None or len(self._last) != until:
-            whole = {name: getattr(self._reviews, name) for name in REVIEW_COLUMNS}
-            cut = {name: c[:until].copy() for name, c in whole.items() if c is not None}
+            columns = columns_of(self._reviews).items()
+            cut = {name: column[:until].copy() for name, column in columns}
             self._last = replace(self._reviews, **cut)
         return self._last
 

@@ -143,7 +143,7 @@ def _after_unusual_interval(reviews: Reviews, cards: CardRows, is_second: BoolAr
     first_rating = reviews.rating[cards.first()[second]]
     unusual = np.zeros(len(reviews), bool)
     unusual[second] = unusual_first_intervals(reviews.elapsed_days[second], first_rating)
-    return cards.any(unusual)
+    return np.bincount(cards.number, unusual)[cards.number] > 0
 
 
 def _counted(rows: Mapping[str, BoolArray | int]) -> dict[str, int]:
