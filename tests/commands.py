@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from unittest.mock import patch
 
-import pyarrow.parquet as pq
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
@@ -131,22 +130,9 @@ def write(folder, texts):
         path.write_text(text, encoding="utf-8")
 
 
-def say_installed(site, name, version, module):
-    """Say of a package with options what pip would, in the folder that it is imported from."""
-    about = {
-        "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        "entry_points.txt": f"[srs_eval.conf]\nany = {module}\n",
-    }
-    write(site / f"{name.replace('-', '_')}-{version}.dist-info", about)
-
-
 def summary_of(folder):
     return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
 def outcome_of(folder):
     return json.loads((folder / "job.json").read_text(encoding="utf-8"))
-
-
-def columns_of(file):
-    return pq.read_table(file).to_pydict()

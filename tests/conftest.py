@@ -13,7 +13,6 @@ from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
 
-import cases
 import pytest
 
 import srs_eval  # noqa: F401  # isort: skip  # before anything imports NumPy: see srs_eval.engine.cpu
@@ -24,7 +23,6 @@ from skips import pytest_make_collect_report as pytest_make_collect_report
 from skips import pytest_runtest_makereport as pytest_runtest_makereport
 
 from srs_eval.data.reviews import Reviews
-from srs_eval.errors import SrsEvalError
 
 GOLDEN_TEXTS = Path(__file__).parent / "golden" / "texts"
 
@@ -127,16 +125,6 @@ def golden_text(file_regression, tmp_path):
     def check(name, text):
         text = text.replace(str(tmp_path), "HERE").replace(os.sep, "/")
         file_regression.check(text, fullpath=GOLDEN_TEXTS / f"{name}.txt")
-
-    return check
-
-
-@pytest.fixture
-def refusals(golden_text):
-    """Hold the errors that calls raise against a file of `golden/texts`; they go by names."""
-
-    def check(name, calls, *, kinds=SrsEvalError):
-        golden_text(name, cases.refusals(calls, kinds))
 
     return check
 

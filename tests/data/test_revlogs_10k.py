@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refusals
 
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.errors import ReviewLogError
@@ -90,14 +91,14 @@ def test_a_file_of_several_users_is_read_and_bad_rows_are_told_by_file_row_and_c
         assert RevlogsFolder(file, 3).users() == (3,)
 
 
-def test_missing_users_paths_and_columns_are_refused(folder, tmp_path, refusals):
+def test_missing_users_paths_and_columns_are_refused(folder, tmp_path, golden_text):
     (tmp_path / "empty").mkdir()
     write(folder / "revlogs/user_id=1/data.parquet", LOG.rename(columns={"rating": "ratng"}))
     write(folder / "cards/user_id=2/data.parquet", pd.DataFrame({"card_id": [5]}))
     calls = {name: RevlogsFolder(tmp_path / name).users for name in ("ankii", "empty")}
     calls["users"] = RevlogsFolder(folder, "1-10").users
     calls |= {f"user {user}": partial(RevlogsFolder(folder).read, user) for user in (7, 1, 2)}
-    refusals("revlogs_refused", calls, kinds=ReviewLogError)
+    golden_text("revlogs_refused", refusals(calls, ReviewLogError))
 
 
 def test_every_review_of_a_public_log_is_read(build_option, real_logs):
