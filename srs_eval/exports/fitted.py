@@ -98,8 +98,8 @@ class RunFits:
         """Users of the run, in its order."""
         return tuple(self._fits)
 
-    def user(self, wanted: str | None, otherwise: str = "") -> User:
-        """Find the user who was asked for, or the only one; messages may say what else there is."""
+    def user(self, wanted: str | None) -> User:
+        """Find the user who was asked for, or the only one."""
         users = {str(user): user for user in self.users}
         if wanted is None and len(users) == 1:
             return self.users[0]
@@ -108,7 +108,7 @@ class RunFits:
         unknown = f"user={wanted}: no such user; " * (wanted is not None)
         raise ConfigError(
             f"{unknown}{self.place} has {counted(len(users), 'user')} ({_few(self.users)}): say "
-            f"which, as in user={self.users[0]}{otherwise and f', or {otherwise}'}"
+            f"which, as in user={self.users[0]}"
         )
 
     def fitted(self, user: User, fold: int | None = None) -> Fitted:

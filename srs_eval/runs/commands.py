@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from fnmatch import fnmatchcase
+from fnmatch import filter as matching
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -72,8 +72,7 @@ def compare(options: Compare) -> None:
     out = Path(options.out or f"outputs/{datetime.now():%Y-%m-%d/%H-%M-%S}_compare").expanduser()
     runs, notes = read_runs([Path(run) for run in options.runs])
     published, models = options.choices["published"], str(options.published.get("models", "*"))
-    others, _ = read_runs([Path(published)] if published else [])
-    others = _chosen(others, models) if others else []
+    others = _chosen(read_runs([Path(published)])[0], models) if published else []
     standings = compared(
         [*runs, *others],
         metric=options.metric,
@@ -86,23 +85,19 @@ def compare(options: Compare) -> None:
     tracking = options.choices["tracking"] or ("mlflow" if any(run.run for run in runs) else "none")
     if tracking != "none":
         values = {"experiment": _COMPARISONS, **options.tracking}
-        say(
-            named_option("tracking", tracking, values).log_comparison(
-                [Report(standings, files)], out
-            )
-        )
+        tracker = named_option("tracking", tracking, values)
+        say(tracker.log_comparison([Report(standings, files)], out))
 
 
 def _chosen(runs: Sequence[Entry], models: str) -> list[Entry]:
     """Return the runs of some names or globs of names, whose case does not count."""
-    entries: dict[str, Entry] = {}
-    for name in (each.strip().lower() for each in models.split(",")):
-        called = [r for r in runs if r.name.lower() == name or fnmatchcase(r.name.lower(), name)]
+    named = {run.name.lower(): run for run in runs}
+    names: list[str] = []
+    for model in map(str.strip, models.lower().split(",")):
+        names += (called := [model] if model in named else matching(named, model))
         if not called:
-            names = ", ".join(run.name for run in runs)
-            raise ConfigError(f"published.models={name}: there are {names}")
-        entries |= {run.name: run for run in called}
-    return [*entries.values()]
+            raise ConfigError(f"published.models={model}: there are {', '.join(named)}")
+    return [named[name] for name in dict.fromkeys(names)]
 
 
 @dataclass
@@ -143,14 +138,13 @@ def export(options: Export) -> int:
         raise ConfigError(f"to={options.to}: expected one of {', '.join(FORMATS)}, srs_benchmark")
     fits = RunFits.read(options.run)
     several = options.user is None and _is_folder(options.out)
-    hint = "out=parameters writes a file of each"
-    users = fits.users if several else [fits.user(options.user, otherwise=hint)]
+    users = fits.users if several else [fits.user(options.user)]
     exported: dict[str, HandOver] = {}
     problems: list[SrsEvalError] = []
     for user in users:
         try:
-            fitted = fits.fitted(user, options.fold)
-            exported[_file_name(user, options.to)] = FORMATS[options.to](fitted)
+            name, fitted = _file_name(user, options.to), fits.fitted(user, options.fold)
+            exported[name] = FORMATS[options.to](fitted)
         except SrsEvalError as error:
             problems.append(error)
     if not exported:
@@ -211,8 +205,7 @@ def _write(texts: Mapping[str, str], out: str, ending: str = "") -> list[Path]:
 
 def _is_folder(out: str, ending: str = "") -> bool:
     """Whether files go into a folder: one that is there, or a name without their ending, or any."""
-    suffix = Path(out).suffix
-    is_file = suffix == ending if ending else suffix != ""
+    is_file = Path(out).suffix == ending if ending else bool(Path(out).suffix)
     is_there = out.endswith(("/", os.sep)) or Path(out).expanduser().is_dir()
     return bool(out) and (is_there or not is_file)
 

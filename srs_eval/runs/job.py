@@ -332,15 +332,10 @@ def _compared(config: DictConfig) -> bool:
     pages = [str(each.files[-1]) for each in reports if each.files] or [str(folder)]
     say("\n" + "\n".join(f"report   {page}" for page in pages))
     if parent := os.environ.get(PARENT):
-        against = {
-            run_id: {standings.metric: percent}
-            for standings in filter(None, (each.standings for each in reports))
-            for name, percent in standings.rows.to_baseline_percent.dropna().items()
-            if (run_id := jobs[standings.runs[str(name)].place]["run_id"])
-        }
+        runs = {job: told["run_id"] for job, told in jobs.items()}
         pictures = sorted(folder.glob("optimization_*.png"))
         link = option("tracking", resolved(config.tracking)).log_comparison(
-            reports, folder, parent, best=best, pictures=pictures, against=against
+            reports, folder, parent, best=best, pictures=pictures, jobs=runs
         )
         say(link)
     return has_failed

@@ -70,19 +70,6 @@ class Coverage:
     reviews: Counts = field(default_factory=Counts)
     left_out: tuple[LeftOut, ...] = ()
 
-    @property
-    def lost(self) -> dict[str, tuple[int, int]]:
-        """Users and reviews that are left out, each with all that were read.
-
-        Reviews of a kind that is never scored are not left out.
-        """
-        users, reviews = self.users, self.reviews
-        never = sum(reviews.unscored.values())
-        return {
-            "users": (users.read - users.scored, users.read),
-            "reviews": (reviews.read - reviews.scored - never, reviews.read),
-        }
-
     def without(self, status: str, reason: str, sizes: Collection[float]) -> Coverage:
         """Return what is left if users of other sizes are left out too."""
         users, reviews = len(sizes), int(sum(sizes))
@@ -93,10 +80,16 @@ class Coverage:
 
     @property
     def caution(self) -> str:
-        """A warning where more than a tenth of users or reviews is left out; else ""."""
+        """A warning where more than a tenth of users or reviews is left out; else "".
+
+        Reviews of a kind that is never scored are not left out.
+        """
+        users, reviews = self.users, self.reviews
+        lost = reviews.read - reviews.scored - sum(reviews.unscored.values())
+        counts = {"users": (users.read - users.scored, users.read), "reviews": (lost, reviews.read)}
         shares = [
             f"{100 * part / whole:.0f} % of the {what} ({part:,} of {whole:,} read)"
-            for what, (part, whole) in self.lost.items()
+            for what, (part, whole) in counts.items()
             if part > LOUD * whole
         ]
         return f"{' and '.join(shares)} left out" if shares else ""

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,14 +129,15 @@ class Mlflow:
         *,
         best: str = "",
         pictures: Sequence[Path] = (),
-        against: Mapping[str, Mapping[str, float]] | None = None,
+        jobs: Mapping[Path, str] = MappingProxyType({}),
     ) -> str:
         """Log comparisons to the run of their sweep, or to one of its own; return its link.
 
-        `best` and `pictures` are of a search; `against` has, by run, differences to the baseline.
+        `best` and `pictures` are of a search; `jobs` are runs by their folders: each gets its
+        difference to the baseline.
         """
-        store, run = self._begun(folder.name, {} if run_id else {"kind": "comparison"}, run_id)
-        run_id = str(run.info.run_id)
+        store, begun = self._begun(folder.name, {} if run_id else {"kind": "comparison"}, run_id)
+        run_id = str(begun.info.run_id)
         several = [each.standings for each in reports if each.standings]
         store.log_tables(run_id, {f"comparison_{n}": s.frame for n, s in enumerate(several, 1)})
         for file in (file for each in reports for file in each.files):
@@ -146,8 +148,11 @@ class Mlflow:
         first, _, rest = text.partition("\n")
         note = f"**{first}**\n\n```text\n{rest.strip(chr(10))}\n```" if text else ""
         store.set_tag(run_id, _DESCRIPTION, note[:_LONGEST_NOTE])
-        for job, percents in (against or {}).items():
-            store.log(job, [(f"vs_baseline/{name}_percent", v, 0) for name, v in percents.items()])
+        for standings in several:
+            name = f"vs_baseline/{standings.metric}_percent"
+            for run, percent in standings.rows.to_baseline_percent.dropna().items():
+                if job := jobs.get(standings.runs[str(run)].place):
+                    store.log(job, [(name, percent, 0)])
         store.set_terminated(run_id)
         return store.link()
 

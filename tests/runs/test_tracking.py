@@ -192,9 +192,9 @@ def test_jobs_of_a_sweep_are_nested_and_their_comparison_is_logged_to_the_parent
         file.write_text("x")
     standings = compare([entry_with("hlr", {1: 200}, {"log_loss": [0.3]})])
     reports = [Report(standings, files)]
-    against = {job: {"log_loss": 2.5}}
-    assert "mlflow ui" in tracker.log_comparison(reports, tmp_path, parent, against=against)
-    assert client.get_run(job).data.metrics["vs_baseline/log_loss_percent"] == 2.5
+    jobs = {standings.runs["hlr"].place: job}
+    assert "mlflow ui" in tracker.log_comparison(reports, tmp_path, parent, jobs=jobs)
+    assert client.get_run(job).data.metrics["vs_baseline/log_loss_percent"] == 0
     tracker.log_comparison(reports, tmp_path)  # of the small command, to a run of its own
     experiment = client.get_experiment_by_name("srs_eval").experiment_id
     kinds = {each.data.tags.get("kind"): each for each in client.search_runs([experiment])}
