@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from unittest.mock import patch
 
 from hydra import compose, initialize_config_dir
@@ -29,15 +29,6 @@ QUIET = ("tracking=none", "figures=false")
 
 # A small log takes longer to simulate than to evaluate, and most tests evaluate the same two.
 simulated = lru_cache(maxsize=32)(SyntheticUsers.read)
-
-
-def revision_known():
-    """Let MLflow read the scripts of its tables once: it does so for every store it opens."""
-    from mlflow.store.db import utils
-
-    return patch.object(
-        utils, "_get_latest_schema_revision", cache(utils._get_latest_schema_revision)
-    )
 
 
 def run_here(words):

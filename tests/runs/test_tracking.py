@@ -14,7 +14,7 @@ import PIL.Image
 import pyarrow.parquet as pq
 import pytest
 from cases import ROOT
-from commands import process, revision_known
+from commands import process
 from mlflow import MlflowClient
 from saved import entry_with, run_of
 from sessions import runs_in, store_of
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
 @pytest.fixture(scope="module")
 def uri(tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
-    with chdir(folder), revision_known():  # MLflow keeps files beside the store
+    with chdir(folder):  # MLflow keeps files beside the store
         Mlflow(uri="sqlite:///mlflow.db").has("0" * 32)
         yield f"sqlite:///{folder / 'mlflow.db'}"
 
