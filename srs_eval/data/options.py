@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
 import re
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, get_type_hints
@@ -15,7 +14,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AfterValidator, BeforeValidator, Strict, TypeAdapter, ValidationError
 
 from srs_eval.data.cells import folded, listed
-from srs_eval.data.reviews import GROUPS, User
+from srs_eval.data.reviews import User
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
 
 TimeUnit = Literal["auto", "iso", "s", "ms", "us"]
@@ -97,13 +96,11 @@ class Columns:
             time = "data.columns.time or data.columns.day"
             wrong.append(f"a table needs data.columns.card, data.columns.rating, and {time}")
         if self.day is None and (self.elapsed_days or self.elapsed_seconds):
-            wrong.append(
-                "data.columns.elapsed_days and elapsed_seconds go with data.columns.day; "
-                "where there are times, intervals are derived from them"
-            )
+            wrong.append("data.columns.elapsed_days and elapsed_seconds go with data.columns.day")
         if self.recorded_at and (self.day or not self.p):
             wrong.append("data.columns.recorded_at goes with data.columns.p and data.columns.time")
-        twice = sorted({name for name in self.every if self.every.count(name) > 1})
+        names = [*self.every.values()]
+        twice = sorted({name for name in names if names.count(name) > 1})
         wrong += [f"data.columns: {name!r} is the name of two columns" for name in twice]
         if wrong:
             raise ConfigError("\n".join(wrong))
@@ -117,35 +114,17 @@ class Columns:
         return {noun: name for noun, name in names.items() if name}
 
     @property
-    def identifiers(self) -> tuple[str, ...]:
-        """Columns of names, which are text in a CSV: 007 and 7 are different cards and decks."""
-        names = (getattr(self, noun) for noun in ("card", *GROUPS, "user"))
-        return tuple(name for name in names if name)
-
-    @property
-    def every(self) -> list[str]:
-        """All columns that are read."""
-        return [*self.used.values(), *([self.user] if self.user else [])]
-
-    @classmethod
-    def of(cls, names: Columns | Mapping[str, Any] | None) -> Columns:
-        """Build from a mapping; raise `ConfigError` at a name that is not one of these."""
-        if isinstance(names, Columns):
-            return names
-        unknown = [name for name in names or {} if name not in cls.__slots__]
-        if unknown:
-            listed = f"{', '.join(unknown)}; there are {', '.join(cls.__slots__)}"
-            raise ConfigError(f"data.columns has no {listed}")
-        return cls(**(names or {}))
+    def every(self) -> dict[str, str]:
+        """Name of each column that is read, that of users among them."""
+        return self.used | ({"user": self.user} if self.user else {})
 
 
-def _distinct(ratings: Mapping[Any, int] | None) -> Mapping[Any, int] | None:
-    """Check that a word has one rating, however it is written."""
-    alike: dict[str, int] = {}
-    for word, rating in (ratings or {}).items():
-        if alike.setdefault(folded(word), rating) != rating:
-            raise ValueError(f"two ratings of {folded(word)}: capital letters do not count")
-    return ratings
+def _by_word(ratings: Mapping[Any, int] | None) -> Mapping[str, int] | None:
+    """Write words as they are compared; they must still differ."""
+    by_word = {folded(word): rating for word, rating in (ratings or {}).items()}
+    if len(by_word) < len(ratings or {}):
+        raise ValueError("two words are alike: capital letters do not count")
+    return by_word or None
 
 
 def _known(zone: str) -> str:
@@ -172,17 +151,15 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
     if users is None:
         return None
     parts = [users] if isinstance(users, int | str) else users
-    pieces = [each for part in parts for each in str(part).split(",") if each.strip()]
     names: dict[User, None] = {}
-    for name in map(str.strip, pieces):
+    for name in (piece.strip() for part in parts for piece in str(part).split(",")):
         match = _RANGE.fullmatch(name)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
         if last < first:
-            reverse = f"{last}-{first}"
-            raise ConfigError(f"data.users: the range {name} runs backwards; write {reverse}")
+            raise ConfigError(f"data.users: the range {name} runs backwards")
         if len(names) + last - first >= _MOST:
             raise ConfigError(f"data.users: at most {_MOST:,} users can be named; {_ALL}")
-        names.update(dict.fromkeys(range(first, last + 1) if match else [name]))
+        names |= dict.fromkeys(range(first, last + 1) if match else [name] * bool(name))
     if not names:
         raise ConfigError(f"data.users selects no users; {_ALL}")
     return tuple(names)
@@ -195,15 +172,10 @@ def select(names: Sequence[User], known: Mapping[str, User], source: str) -> tup
     """
     missing = [name for name in names if str(name) not in known]
     if missing:
-        users = "1 user" if len(known) == 1 else f"{len(known):,} users"
-        hint = f"It has {users}: {listed([*known.values()])}."
-        if len(missing) == 1 and isinstance(missing[0], int):
-            hint += (
-                f" data.users takes names; data.first={missing[0]} takes so many users, and "
-                f"data.sample={missing[0]} a random sample."
-            )
-        there_is = "there is no user" if len(missing) == 1 else "there are no users"
-        raise ReviewLogError(source, [Violation(f"{there_is} {listed(missing)}", "unknown")], hint)
+        users = f"{len(known):,} users: {listed([*known.values()])}"
+        hint = f"There are {users}. data.users takes names, data.first=N the first N of them."
+        what = Violation(f"there is no user {listed(missing)}", "unknown")
+        raise ReviewLogError(source, [what], hint)
     return tuple(known[str(name)] for name in names)
 
 
@@ -225,7 +197,7 @@ class TableOptions:
     time_unit: TimeUnit = "auto"
     time_zone: Annotated[str, AfterValidator(_known)] = "UTC"
     day_start_hour: Annotated[float, Ge(0), Lt(24)] = 4
-    ratings: Annotated[Mapping[Any, Rating] | None, AfterValidator(_distinct)] = None
+    ratings: Annotated[Mapping[Any, Rating] | None, AfterValidator(_by_word)] = None
     missing: OddRows = "error"
     duplicates: OddRows = "error"
     invalid_times: OddRows = "error"
@@ -237,32 +209,13 @@ class TableOptions:
             one = f"data.sample={self.sample} and data.first={self.first}: give one of them"
             raise ConfigError(one)
 
-    @property
-    def takes_everyone(self) -> bool:
-        """Whether no users are chosen."""
-        return self.users is self.sample is self.first is None
-
     def among(self, known: Mapping[str, User], source: str) -> tuple[User, ...]:
         """Return the chosen users, in the order of the source or of the selection."""
         users = select([*known] if self.users is None else self.users, known, source)[: self.first]
         if self.sample is None or self.sample >= len(users):
             return users
-        sample = set(heapq.nsmallest(self.sample, users, key=_digest))
+        sample = {*sorted(users, key=_digest)[: self.sample]}
         return tuple(user for user in users if user in sample)
-
-    def remarks(self, known: Sized, *, has_times: bool) -> tuple[str, ...]:
-        """Return remarks on the users that are not all, and on where days begin."""
-        count, most = len(known if self.users is None else self.users), self.first or self.sample
-        of_users = f"{min(count, most or count):,} of {count:,} users"
-        minutes = round(60 * self.day_start_hour)
-        remarks = {
-            f"the first {of_users}": self.first,
-            f"a sample of {of_users}, chosen by a digest of their names": self.sample,
-            f"days begin at {minutes // 60:02}:{minutes % 60:02} in the time zone "
-            f"{self.time_zone} (data.day_start_hour, data.time_zone); times with another offset "
-            "are converted to it": has_times,
-        }
-        return tuple(remark for remark, is_true in remarks.items() if is_true)
 
 
 def check_options(options: Any, **shown: str) -> None:

@@ -6,16 +6,15 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from srs_eval.data.cards import FIRST
 from srs_eval.data.cells import identities, numbers, whole_numbers
-from srs_eval.data.files import check_columns, existing, read_table
+from srs_eval.data.files import existing, read_table
 from srs_eval.data.options import Columns, Selection, TableOptions
 from srs_eval.data.reviews import Reviews, User
 from srs_eval.data.schema import Draft, identify_cards
-from srs_eval.data.table import Logs, Rows, TableSource, by_user
+from srs_eval.data.table import Logs, Rows, TableSource, by_noun, by_user
 from srs_eval.errors import ReviewLogError
 from srs_eval.places import Place
 
@@ -91,9 +90,11 @@ class RevlogsFolder(TableSource):
         """Find the users of the folder or file."""
         place = existing(self.location)
         if place.kind() == "file":
-            table = read_table(place, text=replace(_NEEDED, user="user_id").identifiers)
-            columns = replace(_NEEDED, user="user_id" if "user_id" in table else None)
-            return replace(by_user(table, str(place), columns, only_user=place.stem), table=None)
+            table = read_table(place)
+            user = "user_id" if "user_id" in table else None
+            columns = replace(_NEEDED, user=user, **_present(table))
+            rows = by_noun(str(place), table, columns)
+            return replace(by_user(rows, str(place), columns, only_user=place.stem), table=None)
         files = (self._root / "revlogs").files(recursive=True)
         numbers = (_USER_FILE.search(file.address) for file in files)
         users = sorted(int(number[1]) for number in numbers if number)
@@ -118,26 +119,27 @@ class RevlogsFolder(TableSource):
                 about = about.drop_duplicates(key).set_index(key)
                 for value in about.columns.intersection(lacking):
                     table[value] = table[key].map(about[value]).fillna(_NOT_KNOWN)
-        return str(file), table
+        columns = replace(_NEEDED, **_present(table))
+        return str(file), by_noun(str(file), table, columns, of_user=False)
 
     def log(self, user: User, source: str, rows: pd.DataFrame, columns: Columns) -> Reviews:
         """Make one user's log of the rows that are answers."""
-        present = {noun: name for noun, name in _OPTIONAL.items() if name in rows}
-        columns = replace(columns, **present)
-        check_columns(source, [*rows.columns], columns, of_user=False)
-        log = Draft.of(source, rows, columns.used)
+        log = Draft(source, rows.copy(deep=False), columns.used | _OPTIONAL)
         identify_cards(log)
         log.check()
-        card = log.columns["card"] = identities(log.columns["card"])
-        rating, unreadable = whole_numbers(log.columns["rating"])
+        card = log.rows["card"] = identities(log.rows["card"])
+        rating, unreadable = whole_numbers(log.rows["rating"])
         answers = ((rating >= 1) & (rating <= 4)) | unreadable
         if not answers.all():
-            log.left_out["rating outside 1 to 4"] = int(np.sum(~answers))
-            log.columns.pop("elapsed_days", None)  # which are derived from days
-            seconds = log.columns.get("elapsed_seconds", pd.Series(0, card.index))
-            clock = pd.Series(numbers(seconds)).groupby(card).cumsum()
-            log.take(answers)
-            if "elapsed_seconds" in log.columns:
-                since = clock[answers].groupby(card[answers]).diff().fillna(FIRST)
-                log.columns["elapsed_seconds"] = since.reset_index(drop=True)
+            log.rows = log.rows.drop(columns="elapsed_days", errors="ignore")  # derived from days
+            if "elapsed_seconds" in log.rows:
+                seconds = pd.Series(numbers(log.rows["elapsed_seconds"]), card.index)
+                clock = seconds.groupby(card).cumsum()[answers]
+                log.rows["elapsed_seconds"] = clock.groupby(card[answers]).diff().fillna(FIRST)
+            log.leave_out("rating outside 1 to 4", ~answers)
         return log.finished(user)
+
+
+def _present(table: pd.DataFrame) -> dict[str, str]:
+    """Return the optional columns that a table has, by their nouns."""
+    return {noun: name for noun, name in _OPTIONAL.items() if name in table}

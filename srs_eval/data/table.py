@@ -3,41 +3,40 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from srs_eval.data.cells import users_of
+from srs_eval.data.cells import as_whole, column_of, listed
 from srs_eval.data.files import (
     SPLIT,
-    TABLE_SUFFIXES,
     check_columns,
+    chunks,
     existing,
     pandas_from_arrow,
-    parquet_file,
     read_table,
     table_files,
 )
 from srs_eval.data.options import Columns, OddRows, Selection, TableOptions, TimeUnit, select
-from srs_eval.data.reviews import IntArray, Reviews, User
-from srs_eval.data.schema import NEEDED, Fault, draft_of, read_log
+from srs_eval.data.reviews import GROUPS, IntArray, Reviews, User
+from srs_eval.data.schema import draft_of, read_log, users_of
 from srs_eval.errors import ConfigError, ReviewLogError, Violation
-from srs_eval.places import Place
+from srs_eval.places import Place, explained
 
-_NOBODY = "__HIVE_DEFAULT_PARTITION__"
 INCOMPLETE = "_incomplete"  # In a folder that is still written to
 _LIST = Path("rows.csv")
+_ROWS_IN_MEMORY = 1_000_000
 
-Rows = tuple[str, pd.DataFrame]
+Rows = tuple[str, pd.DataFrame]  # Name of the table for errors, and rows as `by_noun` returns them
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,6 @@ class Logs:
     source: str  # Named in errors
     names: Sequence[User]
     columns: Columns
-    # Name of the table for errors, and the rows; the index has their numbers in it, from 0
     rows: Callable[[User], Rows]
     # Where they are in memory: all rows, and the number of each row's user
     table: tuple[pd.DataFrame, IntArray] | None = None
@@ -72,58 +70,52 @@ class TableSource(ABC):
     def users(self) -> Sequence[User]:
         """Return the users that are chosen, if the rows of several of them can be read."""
         _found.cache_clear()  # files, or rows, may have been added
-        with _fitting(self.location):
-            logs = _found(self)
-            users = self.options.among(logs.by_text, logs.source)
-            _refuse_bad_rows(logs, users, self.options)
-            return users
+        logs = _found(self)
+        users = self.options.among(logs.by_text, logs.source)
+        _refuse_bad_rows(logs, users, self.options)
+        return users
 
     def remarks(self) -> Sequence[str]:
         """Return remarks on the choice of users and on where days begin."""
-        logs = _found(self)
-        return self.options.remarks(logs.names, has_times=not logs.columns.day)
+        logs, options = _found(self), self.options
+        count = len(logs.names if options.users is None else options.users)
+        some = f"{min(count, options.first or options.sample or count):,} of {count:,} users"
+        minutes = round(60 * options.day_start_hour)
+        remarks = {
+            f"the first {some}": options.first,
+            f"a sample of {some}, chosen by a digest of their names": options.sample,
+            f"days begin at {minutes // 60:02}:{minutes % 60:02} in the time zone "
+            f"{options.time_zone} (data.day_start_hour, data.time_zone); times with another offset "
+            "are converted to it": not logs.columns.day,
+        }
+        return tuple(remark for remark, is_true in remarks.items() if is_true)
 
     def read(self, user: User) -> Reviews:
         """Read one user's log; raise `ReviewLogError` if it cannot be used, or is not there."""
-        with _fitting(self.location):
-            logs = _found(self)
-            (user,) = select([user], logs.by_text, logs.source)
-            source, rows = logs.rows(user)
-            source += f", user {user}" if logs.columns.user else ""
-            return self.log(user, source, rows, logs.columns)
+        logs = _found(self)
+        (user,) = select([user], logs.by_text, logs.source)
+        source, rows = logs.rows(user)
+        source += f", user {user}" if logs.columns.user else ""
+        return self.log(user, source, rows, logs.columns)
 
     def log(self, user: User, source: str, rows: pd.DataFrame, columns: Columns) -> Reviews:
         """Make the log of one user of rows of a table."""
-        check_columns(source, [*rows.columns], columns, of_user=False)
         return read_log(user, source, rows, columns, self.options)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.location!r})"
-
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key == other._key
-
-    @property
-    def _key(self) -> dict[str, object]:
-        """What tells sources apart: their options, and which table in memory they have."""
-        return {**vars(self), "_table": id(getattr(self, "_table", None))}
+        return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
         return hash((type(self), self.location))
 
 
-@contextmanager
-def _fitting(source: str) -> Iterator[None]:
-    """Name a source that does not fit into memory: a small file may hold billions of rows."""
-    try:
-        yield
-    except MemoryError as error:
-        raise ReviewLogError(source, [f"does not fit into memory: {error}"], SPLIT) from error
-
-
 @lru_cache(maxsize=1)  # once, not for each user that is read
 def _found(source: TableSource) -> Logs:
-    return source.find()
+    try:
+        return source.find()
+    except MemoryError as error:  # a small file may hold billions of rows
+        what = f"does not fit into memory: {error}"
+        raise ReviewLogError(source.location, [what], SPLIT) from error
 
 
 class ReviewTable(TableSource):
@@ -142,8 +134,7 @@ class ReviewTable(TableSource):
         ``__arrow_c_stream__``, such as a frame of pandas or polars, of which the needed columns
         are copied. With `query`, a DuckDB or SQLite file.
     columns : Columns or mapping of str to str, optional
-        What the columns are called. By default a partitioned folder has those that are called
-        as the fields of `Columns`.
+        What the columns are called.
     users : int, str or sequence of either, optional
         Whom to read, such as ``[anna, ben]`` or ``"1-100"``; everyone if None.
     query : str, optional
@@ -208,38 +199,38 @@ class ReviewTable(TableSource):
     ) -> None:
         chosen, odd = (users, sample, first), (missing, duplicates, invalid_times)
         self.options = TableOptions(*chosen, time_unit, time_zone, day_start_hour, ratings, *odd)
-        self.columns = None if columns is None else Columns.of(columns)
+        self.columns = columns if isinstance(columns, Columns) else Columns(**(columns or {}))
         self.name = self.location = "frame"  # and of its user if there is no column of users
-        self._table, self._query = pd.DataFrame(), None
-        self.place: Place | None = None  # Of its files; of a query or a table in memory None
+        self.content: Place | Callable[[], pd.DataFrame]  # What is read
         if query is not None:
             from srs_eval.data.sql import Query  # which loads SQLAlchemy
 
-            file, of_query = None if path is None else str(path), self.columns or Columns()
-            self._query = Query(query.strip().rstrip(";"), file, url, of_query)
+            file = None if path is None else str(path)
+            statement = self.content = Query(query.strip().rstrip(";"), file, url, self.columns)
             self.name = "sql" if file is None else Path(file).name
-            self.location = self._query.location
+            self.location = statement.location
         elif isinstance(path, str | Path):
-            place = self.place = Place.of(path)
+            place = self.content = Place.of(path)
             self.location = place.address
             self.name = place.name if place.is_remote else place.local.resolve().name
         else:
-            self._table = _in_memory(path, self.name, self.columns or Columns())
+            frame = to_pandas(path)
+            frame = frame.set_axis([*map(str, frame.columns)], axis=1).reset_index(drop=True)
+            check_columns(self.name, [*frame.columns], self.columns)
+            own = frame[[*self.columns.every.values()]].copy()
+            self.content = partial(own.copy, deep=False)  # like no other
 
     def find(self) -> Logs:
         """Find the users of the table, file or query, or the files of a folder."""
-        columns = self.columns or Columns()
-        if self._query is not None:
-            return self._query.find()
-        if self.place is None:
-            return by_user(self._table, self.name, columns, only_user=self.name)
-        place = existing(self.place)
-        if place.kind() == "folder":
-            return _of_folder(place, self.columns)
-        if place.suffix == ".parquet" and columns.user and (logs := _of_row_groups(place, columns)):
-            return logs
-        table = read_table(place, text=columns.identifiers)
-        return by_user(table, str(place), columns, only_user=place.stem)
+        columns, source, user = self.columns, self.location, Path(self.name).stem
+        if not isinstance(self.content, Place):
+            table = self.content()
+        else:
+            place = existing(self.content)
+            if place.kind() == "folder":
+                return _of_folder(place, columns)
+            source, user, table = str(place), place.stem, read_table(place)
+        return by_user(by_noun(source, table, columns), source, columns, only_user=user)
 
 
 def is_table(data: object) -> bool:
@@ -252,124 +243,72 @@ def is_table(data: object) -> bool:
 
 
 def to_pandas(table: Any) -> pd.DataFrame:
-    """Convert what `is_table` accepts to a pandas frame; raise `ConfigError` for anything else."""
-    if isinstance(table, pd.DataFrame):
-        return table
-    try:
-        return pandas_from_arrow(pa.table(table))
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        what = f"data: {type(table).__name__} is no table such as a pandas or polars DataFrame"
-        raise ConfigError(what) from error
+    """Convert what `is_table` accepts to a pandas frame."""
+    return table if isinstance(table, pd.DataFrame) else pandas_from_arrow(pa.table(table))
 
 
-def _in_memory(table: Any, name: str, columns: Columns) -> pd.DataFrame:
-    """Copy the columns in use of a table in memory."""
-    frame = to_pandas(table).rename(columns=str)
-    levels = ", ".join(str(level) for level in frame.index.names if level is not None)
-    hint = f"The index ({levels}) is not read: use reset_index()." if levels else ""
-    check_columns(name, [*frame.columns], columns, hint=hint)
-    return frame[columns.every].reset_index(drop=True).copy()
+def by_noun(
+    source: str, table: pd.DataFrame, columns: Columns, *, of_user: bool = True
+) -> pd.DataFrame:
+    """Return the columns that are read as cells, by their nouns; raise `ReviewLogError` without."""
+    check_columns(source, [*table.columns], columns, of_user=of_user)
+    names = columns.every if of_user else columns.used
+    cells = {noun: column_of(table[name]) for noun, name in names.items()}
+    named = {"card", "user", *GROUPS}  # and numbered in each log by itself
+    return pd.DataFrame({n: cells[n] if n in named else as_whole(cells[n]) for n in cells})
 
 
-def _of_row_groups(place: Place, columns: Columns) -> Logs | None:
-    """Find the users of a parquet file of several row groups, if the rows of each lie together."""
-    with parquet_file(place) as file:
-        check_columns(str(place), file.schema_arrow.names, columns)
-        sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
-        if len(sizes) == 1:
-            return None
-        column = file.read([columns.user]).column(0).to_pandas().rename(columns.user)
-    codes, _ = pd.factorize(column, use_na_sentinel=False)
-    begins = np.flatnonzero(np.diff(codes, prepend=-1))
-    if len(begins) > codes.max(initial=-1) + 1:
-        return None
-    _, users = users_of(column.iloc[begins], str(place), begins)
-    if len(users) < len(begins):
-        return None
-    runs = dict(zip(users, pairwise([*begins.tolist(), len(codes)]), strict=True))
-    ends = np.cumsum(sizes)
-
-    def rows(user: User) -> Rows:
-        """Read the row groups that the rows of a user lie in, and select them."""
-        begin, end = runs[user]
-        first, last = np.searchsorted(ends, [begin, end - 1], side="right").tolist()
-        with parquet_file(place) as file:
-            table = file.read_row_groups([*range(first, last + 1)], columns.every)
-            table = table.slice(begin - int(ends[first] - sizes[first]), end - begin)
-            table.validate(full=True)
-        return str(place), pandas_from_arrow(table).set_axis(np.arange(begin, end))
-
-    return Logs(str(place), users, columns, rows)
+def by_user(table: pd.DataFrame, source: str, columns: Columns, only_user: str) -> Logs:
+    """Find the rows of each user, in order of appearance; without a column, of `only_user`."""
+    if columns.user is None:
+        return Logs(source, [only_user], columns, lambda _: (source, table))
+    codes, users = users_of(table["user"], source, columns.user)
+    table = table.drop(columns="user")
+    places = dict(zip(users, pd.Series(codes).groupby(codes).indices.values(), strict=True))
+    return Logs(source, users, columns, lambda u: (source, table.iloc[places[u]]), (table, codes))
 
 
-def _of_folder(place: Place, given: Columns | None) -> Logs:
+def _of_folder(place: Place, columns: Columns) -> Logs:
     """Find the users of a folder.
 
     Each file is of one user and named after the user, or they are in a folder for each user, such
-    as ``user=anna/part-0.parquet``; then the columns may be those that are called as nouns.
+    as ``user=anna/part-0.parquet``.
     """
     folders = [folder for folder in place.folders() if "=" in folder.name]
-    places = _partitions(place, folders, given) if folders else _files_by_user(place, given)
-    columns, errors = given or Columns(), []
+    places = _partitions(place, folders, columns) if folders else _files_by_user(place, columns)
 
     def rows(user: User) -> Rows:
-        own = places[user]
-        files = [own] if own.suffix in TABLE_SUFFIXES else table_files(own)
-        tables = [read_table(file, text=columns.identifiers) for file in files]
-        return str(own), tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+        files = table_files(places[user]) if folders else [places[user]]
+        table = pd.concat(map(read_table, files), ignore_index=True)
+        return str(places[user]), by_noun(str(places[user]), table, columns, of_user=False)
 
-    for user in places:
-        try:  # One that has the columns will do; others fail when they are read.
-            source, table = rows(user)
-            if folders and given is None:
-                nouns: dict[str, Any] = {noun: noun for noun in Columns.__slots__ if noun in table}
-                columns = Columns(**{"time": None, **nouns})
-            check_columns(source, [*table.columns], columns, of_user=False)
-            return Logs(str(place), [*places], columns, rows)
-        except ReviewLogError as error:
-            errors.append(error)
-    raise errors[0]
+    rows(next(iter(places)))  # columns that are not there are told before any user is evaluated
+    return Logs(str(place), [*places], columns, rows)
 
 
-def _files_by_user(place: Place, columns: Columns | None) -> dict[User, Place]:
+def _files_by_user(place: Place, columns: Columns) -> dict[User, Place]:
     """Find the file of each user in a folder."""
-    places, wrong = dict[User, Place](), []
-    for file in table_files(place):
-        if places.setdefault(file.stem, file) != file:
-            wrong.append(f"{places[file.stem]} and {file} are both of user {file.stem}")
-    if columns is not None and columns.user is not None:
-        wrong.append(f"{len(places)} files, each one user's, and data.columns.user at once")
-    if wrong:
-        raise ReviewLogError(str(place), wrong)
+    files = table_files(place)
+    places: dict[User, Place] = {file.stem: file for file in files}
+    if columns.user is not None or len(places) < len(files):
+        what = f"expected one file for each user, without data.columns.user: {listed(files)}"
+        raise ReviewLogError(str(place), [what])
     return places
 
 
-def _partitions(place: Place, folders: list[Place], columns: Columns | None) -> dict[User, Place]:
+def _partitions(place: Place, folders: list[Place], columns: Columns) -> dict[User, Place]:
     """Find the folder of each user, called ``user=NAME``."""
     if (place / INCOMPLETE).kind():
         hint = "Remove it and run `python -m srs_eval.prepare` again."
         raise ReviewLogError(str(place), ["was not written to its end"], hint)
     keys, values = zip(*(folder.name.split("=", 1) for folder in folders), strict=True)
-    key = columns.user if columns is not None and columns.user else keys[0]
-    wrong = [f"{name}=…: expected {key}=USER" for name in dict.fromkeys(keys) if name != key]
-    names = [None if value == _NOBODY else unquote(value) for value in values]
-    column = pd.Series(names, dtype=object, name=key)
-    _, users = users_of(column, str(place), np.arange(len(names)))
-    wrong += ["several folders are of one user"] * (len(users) < len(folders))
-    if wrong:
-        raise ReviewLogError(str(place), wrong)
+    key = columns.user or keys[0]
+    _, users = users_of(column_of([*map(unquote, values)]), str(place), key)
+    if {*keys} != {key} or len(users) < len(folders):
+        what = f"expected a folder {key}=USER for each user, found {listed(folders)}"
+        raise ReviewLogError(str(place), [what])
     places = dict(zip(users, folders, strict=True))
     return dict(sorted(places.items(), key=lambda pair: (isinstance(pair[0], str), pair[0])))
-
-
-def by_user(table: pd.DataFrame, source: str, columns: Columns, *, only_user: str) -> Logs:
-    """Find the rows of each user, in order of appearance; without a column, of `only_user`."""
-    check_columns(source, [*table.columns], columns)
-    if columns.user is None:
-        return Logs(source, [only_user], columns, lambda _: (source, table))
-    codes, users = users_of(table[columns.user], source, np.arange(len(table)))
-    places = dict(zip(users, pd.Series(codes).groupby(codes).indices.values(), strict=True))
-    return Logs(source, users, columns, lambda u: (source, table.iloc[places[u]]), (table, codes))
 
 
 def _refuse_bad_rows(logs: Logs, users: Sequence[User], options: TableOptions) -> None:
@@ -377,23 +316,67 @@ def _refuse_bad_rows(logs: Logs, users: Sequence[User], options: TableOptions) -
     if logs.table is None:
         return
     table, user = logs.table
-    rows = np.flatnonzero(pd.Index(logs.names).isin(users)[user])
-    nouns = {noun: name for noun, name in logs.columns.used.items() if noun in NEEDED}
-    log = draft_of(logs.source, table.iloc[rows].set_axis(rows), nouns, options, user[rows])
-    if len({code for fault in log.faults for code in np.unique(user[fault.rows])}) < 2:
+    chosen = np.flatnonzero(pd.Index(logs.names).isin(users)[user])
+    rows_of_users = table.iloc[chosen].assign(user=user[chosen])
+    log = draft_of(logs.source, rows_of_users, logs.columns, options)
+    if len({code for _, _, rows, _ in log.faults for code in np.unique(user[rows])}) < 2:
         return  # The error of a single user says as much when that is read.
-    parts = []
-    for nth, (each, rows, hint) in enumerate(log.faults):
+    wrong, parts = [], []
+    for noun, each, rows, _ in log.faults:
         names = [logs.names[code] for code in user[rows]]
         of_users = f"{len({*names}):,} of {len(logs.names):,} users"
         said = f"{len(rows):,} of {len(table):,} rows, of {of_users}: {each}"
-        log.faults[nth] = Fault(Violation(said, each.kind, each.column, each.rows), rows, hint)
-        part = {"user": names, "row": rows + 1, "column": each.column}
-        part["value"] = table[each.column].iloc[rows].to_numpy()
+        wrong.append(Violation(said, each.kind, each.column, each.rows))
+        part = {"user": names, "row": rows + 1, "column": each.column, "value": table[noun][rows]}
         parts.append(pd.DataFrame({**part, "problem": f"{each.kind}: {each.partition('; ')[2]}"}))
-    listed = pd.concat(parts).sort_values("row")
+    table, hints = pd.concat(parts).sort_values("row"), [hint for *_, hint in log.faults]
     with suppress(OSError):  # another file of this name stays
-        if not _LIST.exists() or _LIST.read_text("utf-8").startswith(",".join(listed.columns)):
-            listed.to_csv(_LIST, index=False)
-            log.check(f"Each row: {_LIST}.")
-    log.check()
+        if not _LIST.exists() or _LIST.read_text("utf-8").startswith(",".join(table.columns)):
+            table.to_csv(_LIST, index=False)
+            hints.append(f"Each row: {_LIST}.")
+    raise ReviewLogError(logs.source, wrong, " ".join(filter(None, dict.fromkeys(hints))))
+
+
+def prepare(source: ReviewTable, out: Place) -> tuple[int, int]:
+    """Write the rows of each user into a folder; return how many users and rows there are.
+
+    Rows stay in the order of the table, and columns that are read keep their names; a million rows
+    are in memory at a time. Raise `ConfigError` if some users are chosen, and `ReviewLogError` if
+    the table cannot be read or the folder `out` is not empty or cannot be written.
+    """
+    options, columns = source.options, source.columns
+    if any(chosen is not None for chosen in (options.users, options.sample, options.first)):
+        raise ConfigError("data.users, sample and first choose from what is written: use them then")
+    if not isinstance(source.content, Place):
+        raise ConfigError("only files are prepared: let the database write CSV or parquet first")
+    place = existing(source.content)
+    if out.kind() == "file" or out.files(recursive=True):
+        raise ReviewLogError(str(out), ["is not an empty folder"], "Name another folder.")
+    users, rows, number = set[User](), 0, 0
+    for file in [place] if place.kind() == "file" else table_files(place):
+        first = rows
+        for table in chunks(file, columns, _ROWS_IN_MEMORY):
+            parts: dict[User, pa.Table] = {file.stem: table}
+            if columns.user is not None:
+                names = column_of(pandas_from_arrow(table.select([columns.user]))[columns.user])
+                codes, own = users_of(
+                    names.set_axis(names.index + rows - first), str(file), columns.user
+                )
+                places = pd.Series(codes).groupby(codes).indices
+                others = table.drop_columns(columns.user)
+                parts = {user: others.take(places[code]) for code, user in enumerate(own)}
+            if not number:
+                with (out / INCOMPLETE).writing():
+                    pass
+            for user, part in parts.items():  # the files of a user are in order of their numbers
+                folder = out / f"user={quote(str(user), safe='')}"
+                with (folder / f"part-{number:06}.parquet").writing() as stream:
+                    pq.write_table(part, stream, write_page_checksum=True)
+            users |= parts.keys()
+            rows += len(table)
+            number += 1
+    if not rows:
+        raise ReviewLogError(str(place), ["there are no reviews in it"])
+    with explained(out):
+        out.filesystem.delete_file((out / INCOMPLETE).path)
+    return len(users), rows

@@ -296,8 +296,8 @@ class Prepare:
 
 def prepare(options: Prepare) -> None:
     """Write the folder."""
-    from srs_eval.data.prepare import prepare as prepared
     from srs_eval.data.table import ReviewTable
+    from srs_eval.data.table import prepare as prepared
     from srs_eval.places import Place
     from srs_eval.runs.config import named_option
 

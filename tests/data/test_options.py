@@ -3,10 +3,11 @@
 import json
 from functools import partial
 
+import pandas as pd
 from cases import making
 
 from srs_eval.data.anki.collection import AnkiCollection
-from srs_eval.data.options import Columns, TableOptions, select, wanted_users
+from srs_eval.data.options import Columns, TableOptions, wanted_users
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
@@ -39,15 +40,14 @@ def test_users_come_in_the_order_they_were_asked_for_or_are_named_beside_those_w
 ):
     def told_by(known, *words):
         given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
-        there = {str(user): user for user in json.loads(known)}
+        frame = pd.DataFrame({"who": json.loads(known), "card": 1, "rating": 3, "day": 0})
+        source = ReviewTable(frame, Columns(user="who", day="day"), **given)
         try:
-            users = TableOptions(**given).among(there, "data")
+            return f"  {source.users()}, {source.remarks()}\n"
         except ReviewLogError as error:
             return f"  {error}\n"
-        return f"  {users}, {TableOptions(**given).remarks(there, has_times=False)}\n"
 
     transcript("choices_of_users", told_by)
-    assert select([36], {"36": "36"}, "data") == ("36",)
 
 
 def test_a_sample_has_the_same_users_each_time_and_hardly_others_when_users_are_added():

@@ -9,9 +9,8 @@ import pytest
 from object_store import object_store
 from saved import assert_same
 
-from srs_eval.data import prepare as preparing
-from srs_eval.data.prepare import prepare
-from srs_eval.data.table import INCOMPLETE, ReviewTable
+from srs_eval.data import table as tables
+from srs_eval.data.table import INCOMPLETE, ReviewTable, prepare
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.places import Place
 from srs_eval.runs.commands import COMMANDS
@@ -19,6 +18,7 @@ from srs_eval.runs.words import status
 
 COLUMNS = {"user": "who", "deck": "deck", "duration_ms": "ms"}
 READ = {"deck": "deck", "duration_ms": "ms"}
+DROP = {"duplicates": "drop"}
 DOCS = Path(__file__).parents[2] / "docs" / "scale.md"
 ODD = ["ana", "7", "Ána", "ユーザー", 'o\'brien, "x"', "a/b", "..", "007", " b ", "1e3"]
 
@@ -57,18 +57,13 @@ def same_logs(one, other):
 @pytest.fixture
 def small(monkeypatch):
     """Few rows in memory, so that users have several files."""
-    monkeypatch.setattr(preparing, "_ROWS_IN_MEMORY", 70)
+    monkeypatch.setattr(tables, "_ROWS_IN_MEMORY", 70)
 
 
 def late(data):
     """Make columns text in their last row only."""
-    columns = {"deck": ["7", "07", "x"], "ms": [1, 2, 2.5], "who": [1, 2, "x"]}
-    return data.assign(
-        **{
-            name: np.repeat(np.array(values, object), [200, 199, 1])
-            for name, values in columns.items()
-        }
-    )
+    odd = {"deck": ["7", "07", "x"], "ms": [1, 2, 2.5], "who": [1, 2, "x"]}
+    return data.assign(**{n: np.repeat(np.array(v, object), [200, 199, 1]) for n, v in odd.items()})
 
 
 @pytest.mark.parametrize(
@@ -76,65 +71,58 @@ def late(data):
     [("log.csv", reviews()), ("log.parquet", reviews()), ("late.csv", late(reviews()))],
 )
 def test_prepared_logs_are_those_of_the_table(tmp_path, small, name, data):
-    path = written(data, tmp_path / name)
-    table = ReviewTable(path, COLUMNS, duplicates="drop", time_zone="Asia/Tokyo")
+    table = ReviewTable(written(data, tmp_path / name), COLUMNS, **DROP, time_zone="Asia/Tokyo")
     assert prepare(table, Place.of(tmp_path / "logs")) == (len(table.users()), 400)
-    of = {"columns": READ, "duplicates": "drop", "time_zone": "Asia/Tokyo"}
+    of = {"columns": READ, **DROP, "time_zone": "Asia/Tokyo"}
     logs, user = ReviewTable(tmp_path / "logs", **of), table.users()[0]
     same_logs(logs, table)
     later = ReviewTable(tmp_path / "logs", **of, day_start_hour=12).read(user)
     assert not np.array_equal(later.day, logs.read(user).day)
     sample = ReviewTable(tmp_path / "logs", **of, sample=3)
-    assert {*sample.users()} == {*ReviewTable(path, COLUMNS, sample=3).users()}
+    assert {*sample.users()} == {*ReviewTable(tmp_path / name, COLUMNS, sample=3).users()}
     assert "3 of" in sample.remarks()[0]
 
 
 def test_the_files_of_a_folder_are_users_that_the_command_prepares(tmp_path, here):
-    data, out = reviews(), f"out={tmp_path / 'logs'}"
-    (tmp_path / "files").mkdir()
+    data, folder, logs = reviews(), tmp_path / "files", tmp_path / "logs"
+    folder.mkdir()
     for user in ("ana", "7", "Ána"):
-        written(data[data["who"] == user], tmp_path / "files" / f"{user}.csv")
-    words = ["data=csv", f"data.path={tmp_path / 'files'}"]
+        written(data[data["who"] == user], folder / f"{user}.csv")
+    words = ["data=csv", f"data.path={folder}"]
     # The second time it is not empty.
-    for more, expected in (([out], 0), ([out], 1), (["data.first=1", "out=x"], 1)):
-        assert status(*COMMANDS["prepare"], [*words, *more]) == expected
+    for more, expected in ((f"out={logs}", 0), (f"out={logs}", 1), ("data.first=1 out=x", 1)):
+        assert status(*COMMANDS["prepare"], [*words, *more.split()]) == expected
     assert status(*COMMANDS["prepare"], ["data=synthetic", "out=x"]) == 1
-    logs = ReviewTable(tmp_path / "logs", duplicates="drop")
-    assert [*logs.users()] == [7, "ana", "Ána"]
-    table = ReviewTable(tmp_path / "files", duplicates="drop")
-    one, other = table.read("ana"), logs.read("ana")
+    assert [*ReviewTable(logs).users()] == [7, "ana", "Ána"]
+    one, other = (ReviewTable(path, **DROP).read("ana") for path in (folder, logs))
     np.testing.assert_array_equal(one.elapsed_seconds, other.elapsed_seconds)
 
 
 def test_a_folder_that_is_not_whole_or_no_such_folder_is_refused(tmp_path):
-    table = ReviewTable(written(reviews(), tmp_path / "log.csv"), COLUMNS, duplicates="drop")
     logs = tmp_path / "logs"
-    prepare(table, Place.of(logs))
-    (logs / INCOMPLETE).touch()
-    for path in (logs, tmp_path / "nothing"):
+    prepare(ReviewTable(written(reviews(), tmp_path / "log.csv"), COLUMNS), Place.of(logs))
+    assert len(ReviewTable(logs, READ).users()) == len({name.strip() for name in ODD})
+    for path, columns in (
+        (logs / "user=7", "x"),
+        (logs, "grade"),
+        (tmp_path / "nothing", "rating"),
+    ):
         with pytest.raises(ReviewLogError):
-            ReviewTable(path, READ).users()
-    (logs / INCOMPLETE).unlink()
-    with pytest.raises(ReviewLogError) as caught:
-        ReviewTable(logs, {"rating": "grade"}).users()
-    assert [(each.kind, each.column) for each in caught.value.violations] == [("missing", "grade")]
-    (logs / "user=7").rename(logs / "user=__HIVE_DEFAULT_PARTITION__")
-    with pytest.raises(ReviewLogError, match="expected a user"):
-        ReviewTable(logs, READ).users()
+            ReviewTable(path, {"rating": columns}).users()
+    for name in (INCOMPLETE, "user=__HIVE_DEFAULT_PARTITION__", "user=%37", "who=9"):
+        (logs / name).mkdir()
+        with pytest.raises(ReviewLogError):
+            ReviewTable(logs, READ).users()
+        (logs / name).rmdir()
 
 
 def test_what_cannot_be_prepared_is_refused(tmp_path):
     out, path = Place.of(tmp_path / "logs"), tmp_path / "log.csv"
-    for change in ({"who": [None]}, {"who": ["x" * 300]}, {"card": []}):
-        data = {"who": ["a"], "card": [1], "rating": [3], "time": [1.5e9], **change}
-        data = pd.DataFrame({name: values for name, values in data.items() if values})
+    good = pd.DataFrame({"who": ["a"], "card": [1], "rating": [3], "time": [1.5e9]})
+    for wrong in (good.assign(who=None), good.assign(who="x" * 300), good.drop(columns="card")):
         with pytest.raises(ReviewLogError):
-            prepare(ReviewTable(written(data, path), {"user": "who"}), out)
-    for table in (
-        ReviewTable(path, {"user": "who", "deck": "user"}),
-        ReviewTable(query=f"SELECT * FROM '{path}'"),
-        ReviewTable(reviews()),
-    ):
+            prepare(ReviewTable(written(wrong, path), {"user": "who"}), out)
+    for table in (ReviewTable(query=f"SELECT * FROM '{path}'"), ReviewTable(good)):
         with pytest.raises(ConfigError):
             prepare(table, out)
     assert not out.kind()
@@ -162,48 +150,26 @@ def test_the_statement_of_the_docs_writes_what_is_read(tmp_path, monkeypatch):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
 
 
-def test_a_sorted_parquet_table_is_read_by_row_group(tmp_path, assert_same_logs):
-    for data in (reviews(), reviews().sort_values("who", kind="stable")):
-        data.to_parquet(tmp_path / "whole.parquet", index=False)
-        data.to_parquet(tmp_path / "groups.parquet", index=False, row_group_size=37)
-        whole, groups = (
-            ReviewTable(tmp_path / f"{name}.parquet", COLUMNS, duplicates="drop")
-            for name in ("whole", "groups")
-        )
-        assert_same_logs(groups, whole)
-        data.loc[data.index[-1], "rating"] = 9
-        data.to_parquet(tmp_path / "groups.parquet", index=False, row_group_size=37)
-        with pytest.raises(ReviewLogError, match="row 400 has 9"):
-            groups.read(data["who"].iloc[-1])
-
-
 @pytest.mark.nightly
 def test_addresses_have_the_logs_that_paths_have(tmp_path, assert_same_logs, small, monkeypatch):
-    data = reviews()
+    data, of = reviews(), {"columns": COLUMNS, "duplicates": "drop"}
     (tmp_path / "files").mkdir()
     for user in ("ana", "7"):
         own = data[data["who"] == user].drop_duplicates(["card", "time"])
         written(own, tmp_path / "files" / f"{user}.parquet")
-    for name in ("log.csv", "log.parquet"):
-        written(data, tmp_path / name)
-    of = {"columns": COLUMNS, "duplicates": "drop"}
+    written(data, tmp_path / "log.csv")
     with object_store(monkeypatch, "bucket") as store:
         for path in sorted(tmp_path.rglob("*.*")):
             with Place.of(f"s3://bucket/{path.relative_to(tmp_path).as_posix()}").writing() as file:
                 file.write(path.read_bytes())
         store.failing = lambda number: "" if number % 10 else "503 Slow Down"
-        table = ReviewTable(tmp_path / "log.parquet", **of)
-        assert_same_logs(ReviewTable("s3://bucket/log.parquet", **of), table)
-        assert_same_logs(ReviewTable("s3://bucket/files"), ReviewTable(tmp_path / "files"))
         csv = ReviewTable("s3://bucket/log.csv", **of)
+        assert_same_logs(csv, ReviewTable(tmp_path / "log.csv", **of))
+        assert_same_logs(ReviewTable("s3://bucket/files"), ReviewTable(tmp_path / "files"))
         prepare(csv, Place.of("s3://bucket/logs"))
         logs = ReviewTable("s3://bucket/logs", READ, duplicates="drop")
         same_logs(logs, csv)
-        for failure, source in (
-            ("403 Access Denied", logs),
-            ("", ReviewTable("s3://bucket/nothing")),
-            ("", ReviewTable("s3://nobody/logs")),
-        ):
+        for failure, path in (("403 Access Denied", "bucket/logs"), ("", "nobody/logs")):
             store.failing = lambda number, failure=failure: failure
             with pytest.raises(ReviewLogError):
-                source.users()
+                ReviewTable(f"s3://{path}").users()

@@ -1,11 +1,11 @@
 """Review logs in the result of an SQL query."""
 
-import re
 import shutil
 import signal
 import sqlite3
 import time
 from contextlib import closing
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from postgresql_server import postgresql_server
 
 from srs_eval.data.table import ReviewTable
-from srs_eval.errors import ConfigError, ReviewLogError
+from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
 
 COLUMNS = {"user": "who", "card": "item", "rating": "grade", "time": "at"}
 QUERY = "SELECT * FROM answers WHERE grade <> ':skip'"
@@ -65,25 +65,23 @@ def test_a_query_can_only_read(log):
         *((delete, path) for path in files),
         *((f"SELECT 1) AS x; {delete}; SELECT (1", path) for path in files),
     ):
-        with pytest.raises(ReviewLogError) as caught:
+        with pytest.raises(ReviewLogError):
             of_query(query, path, columns=COLUMNS).users()
-        assert path != log or f"FROM '{log}'" in caught.value.hint
     assert not file.exists()
     assert not other.exists()
     for path in files:
         assert len(of_query(QUERY, path, columns=COLUMNS).users()) == 2
 
 
-def test_a_query_is_run_as_it_is_written_on_a_file_of_any_name(log):
-    for name in ("a#b.sqlite", "q?x.sqlite", "p%20c.sqlite"):
-        path = log.with_name(name)
-        shutil.copy(log.with_suffix(".sqlite"), path)
-        for query in (
-            r"SELECT * FROM answers WHERE length('\d') = 2",
-            r"SELECT * FROM answers WHERE '\:a::b' = '\' || ':a' || '::b'",
-            f"{QUERY} -- all of them",
-        ):
-            assert len(of_query(query, path, columns=COLUMNS).users()) == 2
+@pytest.mark.parametrize("name", ["a#b.sqlite", "q?x.sqlite", "p%20c.sqlite"])
+def test_a_query_is_run_as_it_is_written_on_a_file_of_any_name(log, name):
+    path = shutil.copy(log.with_suffix(".sqlite"), log.with_name(name))
+    for query in (
+        r"SELECT * FROM answers WHERE length('\d') = 2",
+        r"SELECT * FROM answers WHERE '\:a::b' = '\' || ':a' || '::b'",
+        f"{QUERY} -- all of them",
+    ):
+        assert len(of_query(query, path, columns=COLUMNS).users()) == 2
 
 
 def test_of_rows_with_one_card_and_time_the_same_one_is_kept():
@@ -93,22 +91,24 @@ def test_of_rows_with_one_card_and_time_the_same_one_is_kept():
         assert of_query(query, duplicates="drop").read("sql").rating.tolist() == [1, 4]
 
 
-def test_a_secret_is_neither_accepted_in_an_address_nor_repeated(monkeypatch):
-    for address in ("postgresql://me:secret@localhost/x", "snowflake://me@account/x?token=secret"):
+def test_an_address_comes_from_the_environment_and_its_secret_is_not_repeated(monkeypatch):
+    for address in ("postgresql://me:secret@localhost/x", "sqlite:///x.db"):
         with pytest.raises(ConfigError, match="env:") as caught:
             of_query(QUERY, url=address)
-        assert not re.search("sec/?ret@|=secret", str(caught.value))
-    monkeypatch.setenv("WAREHOUSE", "nothing://me:secret@localhost:1/x")
+        assert "secret" not in str(caught.value)
     source = of_query(QUERY, url="env:WAREHOUSE", columns=COLUMNS)
-    with pytest.raises(ReviewLogError) as refused:
-        source.users()
-    assert "secret" not in f"{refused.value} {source} {source.location}"
-    monkeypatch.delenv("WAREHOUSE")
-    with pytest.raises(ConfigError, match="WAREHOUSE"):
-        source.users()
+    for address in ("nothing://me:secret@localhost:1/x", "secret", ""):
+        monkeypatch.setenv("WAREHOUSE", address)
+        with pytest.raises(SrsEvalError) as refused:
+            source.users()
+        assert "secret" not in f"{refused.value} {source} {source.location}"
 
 
-ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS a FROM r"
+def test_rows_of_several_users_of_a_database_are_refused_in_one_error(log):
+    query = "SELECT *, CASE WHEN grade = 'pass' THEN 9 ELSE grade END AS bad FROM answers"
+    source = of_query(query, log.with_suffix(".sqlite"), columns={**COLUMNS, "rating": "bad"})
+    with pytest.raises(ReviewLogError, match="of 300 rows, of 2 of 2 users"):
+        source.users()
 
 
 def make(path, *statements):
@@ -121,16 +121,13 @@ def make(path, *statements):
     return path
 
 
-def test_a_view_of_a_file_is_read_but_reaches_no_other_file(tmp_path, csv):
-    rows = "(VALUES (1, 1, 1700000000), (1, 3, 1700090000)) v(card, rating, time)"
-    table = f"CREATE TABLE answers AS SELECT * FROM {rows}"
+@pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
+def test_a_view_of_a_file_is_read_but_reaches_no_other_file(tmp_path, csv, suffix):
+    table = "CREATE TABLE answers (card INT, rating INT, time INT)"
+    rows = "INSERT INTO answers VALUES (1, 1, 1700000000), (1, 3, 1700090000)"
     view = "CREATE VIEW late AS SELECT * FROM answers WHERE time > 1700000000"
-    sqlite = table.replace(" v(card, rating, time)", "").replace(
-        "*", "column1 AS card, column2 AS rating, column3 AS time"
-    )
-    for path, create in ((tmp_path / "own.sqlite", sqlite), (tmp_path / "own.duckdb", table)):
-        source = of_query("SELECT * FROM late", make(path, create, view))
-        assert source.read("own").rating.tolist() == [3]
+    source = of_query("SELECT * FROM late", make(tmp_path / f"own{suffix}", table, rows, view))
+    assert source.read("own").rating.tolist() == [3]
     other = csv("card,rating,time", "1,3,1700000000", name="other.csv")
     evil = make(tmp_path / "evil.duckdb", f"CREATE VIEW late AS SELECT * FROM '{other}'")
     with pytest.raises(ReviewLogError):
@@ -141,7 +138,8 @@ def test_a_view_of_a_file_is_read_but_reaches_no_other_file(tmp_path, csv):
 @pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
 def test_a_signal_ends_a_query_at_once(tmp_path, suffix):
     path = make(tmp_path / f"own{suffix}", "CREATE TABLE t (a INTEGER)")
-    query = f"SELECT count(*) AS card, 1 AS rating, 2 AS time FROM ({ENDLESS})"
+    endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS a FROM r"
+    query = f"SELECT count(*) AS card, 1 AS rating, 2 AS time FROM ({endless})"
     before, began = signal.signal(signal.SIGALRM, signal.default_int_handler), time.monotonic()
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
@@ -159,21 +157,19 @@ def test_logs_are_read_from_postgresql_which_cannot_be_written_to(
 ):
     with postgresql_server("postgresql+psycopg") as uri:
         engine = sa.create_engine(uri, poolclass=sa.pool.NullPool)
-        table = pd.read_csv(log)
-        table["at"] = pd.to_datetime(table["at"])
-        table["Day"] = 1  # a name that PostgreSQL has in quotes alone
+        # a name that PostgreSQL has in quotes alone
+        table = pd.read_csv(log, parse_dates=["at"]).assign(Day=1)
         kinds = {"at": sa.DateTime(timezone=True), "item": sa.BigInteger()}
         table.to_sql("answers", engine, index=False, dtype=kinds)
         monkeypatch.setenv("WAREHOUSE", uri)
-        quoted = 'SELECT *, "Day" AS d FROM answers'
-        for query in (QUERY, quoted):
-            source = of_query(query, url="env:WAREHOUSE", columns=COLUMNS)
-            assert_same_logs(source, ReviewTable(log, COLUMNS))
-        deleting = "WITH gone AS (DELETE FROM answers RETURNING *) SELECT * FROM gone"
-        closing_bracket = "SELECT 1) AS x; DELETE FROM answers; SELECT * FROM (SELECT 1"
-        for query in ("DELETE FROM answers RETURNING *", deleting, closing_bracket):
+        read = partial(of_query, url="env:WAREHOUSE", columns=COLUMNS)
+        for query in (QUERY, 'SELECT *, "Day" AS d FROM answers'):
+            assert_same_logs(read(query), ReviewTable(log, COLUMNS))
+        for query in (
+            "DELETE FROM answers RETURNING *",
+            "WITH gone AS (DELETE FROM answers RETURNING *) SELECT * FROM gone",
+            "SELECT 1) AS x; DELETE FROM answers; SELECT * FROM (SELECT 1",
+        ):
             with pytest.raises(ReviewLogError):
-                of_query(query, url="env:WAREHOUSE", columns=COLUMNS).users()
-        with engine.connect() as connection:
-            count = connection.execute(sa.text("SELECT count(*) FROM answers")).scalar()
-        assert count == len(table)
+                read(query).users()
+        assert len(pd.read_sql("SELECT * FROM answers", engine)) == len(table)
