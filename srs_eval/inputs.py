@@ -19,7 +19,7 @@ from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.data.reviews import Source
 from srs_eval.data.table import ReviewTable, is_table, to_pandas
 from srs_eval.errors import ConfigError
-from srs_eval.runs.config import Setup, build, composed, named_option, resolved, wrong_fields
+from srs_eval.runs.config import Setup, build, composed, named_option, resolved, wrong_values
 
 _ANKI = (".colpkg", ".apkg", ".anki2", ".anki21", ".anki21b")
 _PLAIN = (int, float, str, bool, type(None))
@@ -173,7 +173,7 @@ def _checked(group: str, each: Any) -> Any:
     if isinstance(each, type) or not all(hasattr(each, name) for name in needed):
         what = f"neither a name nor an object with {', '.join(needed)}"
         raise ConfigError(f"{group}: {each!r} is {what}")
-    if problems := [*wrong_fields(each, group)]:
+    if problems := [*wrong_values(each, group)]:
         raise ConfigError(*problems)
     return each
 

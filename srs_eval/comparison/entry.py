@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
@@ -124,7 +123,7 @@ def with_own_names(entries: Sequence[Entry]) -> list[Entry]:
 def same_reviews(runs: Iterable[Entry], users: Iterable[User]) -> Iterator[dict[str, Predictions]]:
     """Go through users: predictions of the reviews in common, by the name of a run with any."""
     # Copies: entries outlive comparisons, and many of them must not keep their files open
-    saved = {run.name: copy(run.run) for run in runs if run.run and run.has_predictions}
+    saved = {run.name: replace(run.run) for run in runs if run.run and run.has_predictions}
     scores = {name: run.by_user for name, run in saved.items()}
     digests = {n: dict(zip(each.users, each.rows, strict=True)) for n, each in scores.items()}
     for user in users:

@@ -163,7 +163,7 @@ def option(group: str, content: Mapping[str, Any]) -> Any:
     """Build the object of one group from its resolved option."""
     if "_target_" not in content:
         raise ConfigError("its file has no _target_, the class to build")
-    problems = list(_problems(content, group))
+    problems = list(wrong_values(content, group))
     if problems:
         raise ConfigError(*problems)
     try:
@@ -189,24 +189,20 @@ def targets(content: Any) -> Iterator[str]:
             yield from targets(value)
 
 
-def wrong_fields(each: object, key: str) -> Iterator[str]:
-    """Yield what is wrong with plain values in an object of a dataclass, also inside others."""
-    if is_dataclass(each) and not isinstance(each, type):
-        values = {f.name: getattr(each, f.name) for f in fields(each) if f.init}
-        yield from _wrong(type(each), values, key)
-        for name, value in values.items():
-            yield from wrong_fields(value, f"{key}.{name}")
-
-
-def _problems(node: Any, key: str) -> Iterator[str]:
-    """Yield what is wrong with plain values of arguments."""
-    if isinstance(node, list):
-        node = dict(enumerate(node))
-    if not isinstance(node, Mapping):
+def wrong_values(node: Any, key: str) -> Iterator[str]:
+    """Yield what is wrong with plain values in an option or an object of a dataclass."""
+    if isinstance(node, Mapping):
+        target, values = node.get("_target_"), node
+    elif isinstance(node, list):
+        target, values = None, dict(enumerate(node))
+    elif is_dataclass(node) and not isinstance(node, type):
+        values = {f.name: getattr(node, f.name) for f in fields(node) if f.init}
+        target = type(node)
+    else:
         return
-    yield from _wrong(node.get("_target_"), node, key)
-    for name, value in node.items():
-        yield from _problems(value, f"{key}.{name}")
+    yield from _wrong(target, values, key)
+    for name, value in values.items():
+        yield from wrong_values(value, f"{key}.{name}")
 
 
 def _wrong(target: Any, values: Mapping[str, Any], key: str) -> Iterator[str]:

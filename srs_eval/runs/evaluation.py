@@ -292,9 +292,8 @@ def refuse_lookahead(setup: Setup) -> None:
             check_quickly(setup.algorithm)
     except CheckFailed as error:
         raise CheckFailed(
-            f"{error}\nA quick check with a small simulated log found this, and nothing was "
-            "evaluated. srs_eval.check_algorithm has all checks; check_lookahead=false evaluates "
-            "the algorithm all the same"
+            f"{error}\nA quick check on a simulated log found this, and nothing was evaluated; "
+            "check_lookahead=false evaluates the algorithm all the same"
         ) from None
 
 

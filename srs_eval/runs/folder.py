@@ -121,10 +121,6 @@ class Run:
             content: Any = OmegaConf.to_container(file, resolve=True)
             return dict(content)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle, and copy, none of the open files."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
     @cached_property
     def _predictions(self) -> _RowsOfUsers:
         return _RowsOfUsers(self.folder / PREDICTIONS)

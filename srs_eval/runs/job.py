@@ -153,7 +153,7 @@ class Job:
             run = run or self._evaluated(setup)
             publish = partial(self._publish, setup, run, tracked, stack.pop_all())
         if not self.is_single:
-            say(report.line(run, self._seconds))
+            say(report.line(run, time.perf_counter() - self.began))
         self._ended(run)
         return publish
 
@@ -163,7 +163,7 @@ class Job:
         """Draw the figures, log all to MLflow, and print what a single run prints."""
         with tracking:
             figures = report.drawn(run, setup)
-            text = report.run_text(run, setup.panel, self._seconds)
+            text = report.run_text(run, setup.panel, time.perf_counter() - self.began)
             if tracked:
                 tracked.log(run, text, figures)
         if self.is_single:
@@ -200,18 +200,15 @@ class Job:
         if "log_loss" in facts.metrics:
             self.loss = facts.metrics["log_loss"].mean_users
 
-    @property
-    def _seconds(self) -> float:
-        return time.perf_counter() - self.began
-
     def _write(self) -> None:
         """Write the file if there is room; shards, which share a folder, have none."""
         if self.cfg.shard is None and self.folder.is_dir():
             names = ("status", "label", "message", "stamp", "run_id")
             content = {name: getattr(self, name) for name in names}
-            sweep = None if self.is_single else self.hydra.sweep.dir
+            content["sweep"] = None if self.is_single else self.hydra.sweep.dir
+            content["seconds"] = time.perf_counter() - self.began
             with suppress(OSError):
-                write_json(self.folder / JOB, {**content, "sweep": sweep, "seconds": self._seconds})
+                write_json(self.folder / JOB, content)
 
 
 def _begin(todo: int, users: int) -> None:

@@ -38,8 +38,8 @@ def advice(run: Run, setup: Setup) -> list[str]:
         if share > 1 / 2:
             return [
                 f"{setup.protocol.name} scores {100 * covered.scored / covered.read:.1f} % of the "
-                "reviews: add protocol=srs_benchmark_secs, which also scores those of one day "
-                f"({100 * share:.0f} % of the first user's reviews are scored then)"
+                f"reviews: add protocol=srs_benchmark_secs, which scores {100 * share:.0f} % of "
+                "the first user's, also those of one day"
             ]
     return []
 

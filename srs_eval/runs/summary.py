@@ -137,8 +137,7 @@ class Summary:
             return ""
         return (
             f"Too few answers to tell: {self.reviews:,} scored, {self.forgotten:,} forgotten. It "
-            f"takes {FEWEST_REVIEWS}, {FEWEST_OF_A_KIND} of them forgotten and {FEWEST_OF_A_KIND} "
-            "recalled."
+            f"takes {FEWEST_REVIEWS}, {FEWEST_OF_A_KIND} of them forgotten, {FEWEST_OF_A_KIND} not."
         )
 
     @property

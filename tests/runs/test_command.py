@@ -161,7 +161,7 @@ def test_a_log_of_one_day_per_card_is_told_which_protocol_scores_it(here):
     assert "protocol=srs_benchmark_secs" in (first := done.out.splitlines()[0])
     scored = here("algo=avg", *QUIET, *words, "protocol=srs_benchmark_secs", "hydra.run.dir=out")
     share = summary_of(here.folder / "out")["coverage"]["reviews"]["scored"] / 1000
-    assert f"({100 * share:.0f} % of the first user's reviews" in first
+    assert f"scores {100 * share:.0f} % of the first user's" in first
     assert "add protocol=" not in scored.out
 
 
