@@ -310,6 +310,7 @@ class WritesIntoWhatItGets(Learns):
         def predicted(reviews, rows):
             p = honest.predict(reviews, rows)
             rows[:] = rows[::-1]
+            reviews.card[:] = reviews.day[:] = reviews.elapsed_days[:] = 3
             return p
 
         def curve(reviews, rows, elapsed):
