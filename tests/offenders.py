@@ -129,11 +129,6 @@ def until_the_day_before(reviews):
     return recalled_until(reviews, day_begins(reviews))
 
 
-def number_of_card(reviews):
-    """By name, cards to come may lie between those seen."""
-    return 0.9 / (1 + np.unique(reviews.card, return_inverse=True)[1])
-
-
 def of_today(reviews, together):
     """Share of recalls before each row on its day, of the rows that go together with it."""
     p = np.full(len(reviews), 0.7)
@@ -166,7 +161,11 @@ caught(
     peeks("PeeksInLongLogs", lambda log, _: 480 < len(log) < 5000),
     peeks("PeeksAtUsersOfOrdinaryNames", lambda log, _: log.user != "trial"),
     peeks("PeeksWhereFewRowsAreAskedFor", lambda log, rows: 1 < len(rows) <= 8 < len(log) - 300),
-    reads("NumbersCardsByTheirNames", number_of_card, when="at_review"),
+    reads(
+        "NumbersCardsByTheirNames",  # cards to come may lie between those seen
+        lambda log: 0.9 / (1 + np.unique(log.card, return_inverse=True)[1]),
+        when="at_review",
+    ),
     reads("ReadsSecondsToTheNextReview", lambda log: 0.5 + following(log.elapsed_seconds) / 1e9),
     ReadsItsOwnRating=lambda log: np.where(log.recalled, 0.8, 0.7),
     ReadsItsOwnDuration=lambda log: 0.9 - log.duration_ms / 1e6,

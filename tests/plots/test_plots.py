@@ -14,6 +14,7 @@ from srs_eval.metrics.bins import FSRS_OPTIMIZER
 from srs_eval.metrics.means import summarise
 from srs_eval.metrics.predictions import select
 from srs_eval.metrics.reliability import reliability_of
+from srs_eval.metrics.significance import wilson_interval
 from srs_eval.metrics.tally import tally
 from srs_eval.plots.bins_plot import bin_gaps
 from srs_eval.plots.calibration_plot import plot_calibration
@@ -141,10 +142,23 @@ def test_forgetting_curves_their_median_and_how_often_recall_does_not_fall(some,
     median = next(line for line in axes.lines if line.get_label() == "median curve")
     ends = np.median(curves.p[:, [0, -1]], axis=0)
     assert median.get_ydata()[[0, -1]] == pytest.approx(ends)
-    later = some.elapsed_days > 0
+
+
+def test_recall_over_time_is_that_of_the_reviews_in_bins_of_whole_days(some):
+    later, days = some.elapsed_days > 0, some.elapsed_days[some.elapsed_days > 0]
+    figure = forgetting(some)
     recall = recall_of(elapsed_sums(some))
+    assert (len(recall.n), recall.same_day) == (14, (~later).sum())
     assert (recall.n.sum(), recall.recalled.sum()) == (later.sum(), some.recalled[later].sum())
     assert recall.predicted @ recall.n == pytest.approx(some.p[later].sum())
+    assert np.log(recall.days) @ recall.n == pytest.approx(np.log(days).sum())
+    assert (np.diff(recall.days) > 0).all()
+    (bars,) = figure.axes[1].containers
+    ends = np.array([segment[:, 1] for segment in bars[2][0].get_segments()])
+    expected = wilson_interval(recall.recalled, recall.n, level=0.95)
+    np.testing.assert_allclose(ends.T, expected)
+    whole = predicted(np.full(22, 0.9), np.ones(22), elapsed_days=np.arange(1.0, 23))
+    assert elapsed_sums(whole)[:, 0].max() == 1  # each of these days has a cell of its own
 
 
 def test_median_and_mean_of_users_with_the_interval_that_the_tables_print():
