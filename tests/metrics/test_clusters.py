@@ -117,6 +117,7 @@ def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(dtype):
     """Some cards were never reviewed, and some are not drawn."""
     whole = one_user(n=2000)
     whole = replace(whole, p=whole.p.astype(dtype), card=whole.card + 1)
+    whole.p[:50] = np.linspace(0, 0.4, 50)
     tally, clusters = Tally.of(whole), 63
     edges = cell_edges(PANEL, whole.p.dtype, tally)
     random = np.random.default_rng(1).integers(0, 4, (2, clusters))
@@ -326,7 +327,7 @@ def test_times_are_intervals_that_occur_with_the_shares_they_stand_for():
     for given_days, days, counts in (
         ([5, 1, 1, 1, 30], [1, 5, 30], [3, 1, 1]),
         ([-1, np.nan, 4, 0], [0, 4], [1, 1]),
-        ([], [], []),
+        *(([], [], []), ([7], [7], [1])),
         ([1, 1, 1, 2, 3, 4, 5, 9], [1, 3, 5], [1, 1, 1]),
     ):
         times, weights = sample_elapsed(given_days, k=3)

@@ -133,6 +133,8 @@ def test_variances_by_card_and_by_day_are_added():
     assert one_day.mean == pytest.approx(0.2)
     assert np.isnan([one_day.se, one_day.skewness, one_day.df, *one_day.interval()]).all()
     assert math.isnan(clustered_mean(np.zeros(0), np.zeros(0)).mean)
+    rounding = clustered_mean(np.array([1e-17, 2e-17, 1e-17]), np.arange(3), size=0.5)
+    assert (rounding.mean, rounding.se) == (0, 0)
 
 
 @settings(deadline=None, max_examples=50)
