@@ -20,7 +20,7 @@ from tabulate import tabulate
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.data.cards import previous_review
+from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import (
     BoolArray,
     FloatArray,
@@ -144,7 +144,7 @@ def _rank(log: Reviews) -> IntArray:
 
 def slow_answer(user: Studied) -> float:
     """Change of the log-odds of recall per unit of the card's previous log time."""
-    before = previous_review(user.log.card)[user.row]
+    before = rows_by_card(user.log.card).previous()[user.row]
     x = _log_seconds(user.log)[before]
     design = np.column_stack([np.ones(len(x)), x - x.mean()])
     w = np.zeros(2)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from srs_eval.data.cards import FIRST, previous_review, since_previous
+from srs_eval.data.cards import FIRST, rows_by_card, since_previous
 from srs_eval.data.cells import (
     as_whole,
     column_of,
@@ -130,9 +130,8 @@ class Draft:
             outside = ~bad & ~((values[noun] >= rule.low) & (values[noun] <= rule.high))
             self.refuse(noun, outside, rule.meaning, "out_of_range")
         self.check()
-        previous = previous_review(values["card"])
-        derived = since_previous(values["day"], previous)
-        self._check_intervals(values, previous == FIRST, derived)
+        derived = since_previous(values["day"], values["card"])
+        self._check_intervals(values, rows_by_card(values["card"]).nth == 0, derived)
         self.check()
         return Reviews(
             user=user,
@@ -169,7 +168,7 @@ def read_log(
 ) -> Reviews:
     """Build the log of one user from rows of a table, its columns called by their nouns."""
     log = draft_of(source, rows, columns, options)
-    previous = previous_review(pd.factorize(log.rows["card"])[0].astype(np.int64))
+    card = pd.factorize(log.rows["card"])[0].astype(np.int64)
     p = [numbers(log.rows[noun]) for noun in _recorded(log)]
     first_day = None
     if "time" in log.rows:
@@ -182,14 +181,14 @@ def read_log(
             log.refuse("recorded_at", later, expected, "order", _CHECK_ZONE)
         days = day_numbers(microseconds, options)
         log.rows["day"] = days - days[:1]
-        log.rows["elapsed_seconds"] = since_previous(microseconds // 1_000_000, previous)
+        log.rows["elapsed_seconds"] = since_previous(microseconds // 1_000_000, card)
         first_day = int(days[0]) if len(days) else None
     titles = {noun: _number(log, noun) for noun in ("card", *GROUPS) if noun in log.rows}
     for noun in ("elapsed_days", "elapsed_seconds"):  # which may be empty at a card's first review
         if noun in log.rows:
             column = log.rows[noun]
             first = str(FIRST) if isinstance(column.dtype, pd.StringDtype) else FIRST
-            log.rows[noun] = column.mask((previous == FIRST) & column.isna(), first)
+            log.rows[noun] = column.mask((rows_by_card(card).nth == 0) & column.isna(), first)
     if "duration_ms" in log.rows and log.rows["duration_ms"].isna().all():
         del log.rows["duration_ms"]
     return replace(

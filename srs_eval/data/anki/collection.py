@@ -15,7 +15,7 @@ from pydantic import Strict
 
 from srs_eval.data.anki.database import DAY_SECONDS, Collection, open_collection
 from srs_eval.data.anki.groups import groups_of
-from srs_eval.data.cards import previous_review, rows_by_card, since_previous
+from srs_eval.data.cards import rows_by_card, since_previous
 from srs_eval.data.cells import listed
 from srs_eval.data.files import existing
 from srs_eval.data.options import check_options, select
@@ -140,7 +140,7 @@ class AnkiCollection:
             unknown = f"{np.sum(~is_known):,} of {len(answers):,} answers"
             notes.append(f"how long {unknown} took is not known: below 0 ms, or above 100 years")
         day = (answers.id - start * 1000) // (DAY_SECONDS * 1000)
-        milliseconds = since_previous(answers.id, previous_review(answers.cid))
+        milliseconds = since_previous(answers.id, answers.cid)
         columns: dict[str, Any] = {name: column[rows] for name, column in groups.items()}
         reviews = reviews_from_columns(
             user=user,
