@@ -12,6 +12,7 @@ from invented import log_of, timed
 
 from srs_eval.errors import ConfigError, FitSkipped, ReviewLogError
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
+from srs_eval.protocol.outliers import unusual_first_intervals
 from srs_eval.protocol.prequential import Prequential
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.user_folds import UserFolds
@@ -162,6 +163,21 @@ def test_an_option_outside_of_its_bounds_is_refused_by_its_name(kind):
         for value in values:
             with pytest.raises(ConfigError, match=f"protocol.{name}="):
                 option("protocol", {**target, name: value})
+
+
+@given(
+    rating=st.integers(1, 4),
+    sizes=st.dictionaries(
+        st.sampled_from([1, 2, 3, 4, 5, 7, 30, 100, 101, 102, 365, 366, 500]),
+        st.sampled_from([1, 2, 4, 5, 6, 7, 9, 10, 11, 12, 19, 20, 21, 25, 30, 200, 700]),
+        max_size=9,
+    ),
+)
+def test_first_intervals_go_that_the_loop_takes(rating, sizes):
+    intervals = np.repeat([*sizes], [*sizes.values()]).astype(np.int64)
+    gone = unusual_first_intervals(intervals, np.full(len(intervals), rating))
+    expected = plain_protocol.outlier_intervals(intervals.tolist(), rating)
+    np.testing.assert_array_equal(gone, np.isin(intervals, [*expected]))
 
 
 COLUMNS = ("log_row", "nth_review", "lapses", "last_rating", "recalls")

@@ -82,6 +82,7 @@ def test_pretraining_leads_towards_users():
 DAYS = SrsBenchmark()(REVIEWS, same_day=False).reviews
 SECONDS = SrsBenchmarkSecs()(REVIEWS, same_day=True).reviews
 LATER = np.flatnonzero(DAYS.elapsed_days != 0)
+OTHERWISE_CALLED = replace(SECONDS, user="somebody", card=SECONDS.card * 3 + 5, day=SECONDS.day + 9)
 
 
 def first(count, **changed):
@@ -98,7 +99,11 @@ def with_another_rating_at(row):
     ("learned_from", "log", "is_seen"),
     [
         *((DAYS, DAYS, True), (DAYS, SECONDS, True), (SECONDS, DAYS, True)),
-        (DAYS, replace(SECONDS, user="somebody", card=SECONDS.card * 3 + 5), True),
+        (
+            DAYS,
+            replace(SECONDS, user="somebody", card=SECONDS.card * 3 + 5, day=SECONDS.day + 9),
+            True,
+        ),
         *((DAYS, first(LATER[40]), True), (first(300), SECONDS, True)),
         (DAYS, with_another_rating_at(LATER[-1]), True),
         (DAYS, with_another_rating_at(LATER[16]), True),
