@@ -99,11 +99,7 @@ def with_another_rating_at(row):
     ("learned_from", "log", "is_seen"),
     [
         *((DAYS, DAYS, True), (DAYS, SECONDS, True), (SECONDS, DAYS, True)),
-        (
-            DAYS,
-            replace(SECONDS, user="somebody", card=SECONDS.card * 3 + 5, day=SECONDS.day + 9),
-            True,
-        ),
+        (DAYS, OTHERWISE_CALLED, True),
         *((DAYS, first(LATER[40]), True), (first(300), SECONDS, True)),
         (DAYS, with_another_rating_at(LATER[-1]), True),
         (DAYS, with_another_rating_at(LATER[16]), True),
