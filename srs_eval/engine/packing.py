@@ -76,7 +76,7 @@ def pack(
 
     Cards without one of the rows `until` are left out, and so is all that comes after a card's last
     of them; by default everything is packed. `weight` is what the loss of each review in `until`
-    counts; all other reviews count nothing.
+    counts, 1 by default; all other reviews count nothing.
     """
     if until is None:
         cards = rows_by_card(reviews.card) if cards is None else cards
@@ -91,8 +91,8 @@ def pack(
         np.maximum.at(needed, cards.number[until], cards.nth[until] + 1)
     by_length, starts, lengths = _blocks(needed)
     weights = np.zeros(len(reviews))
-    if weight is not None and until is not None:
-        weights[until] = weight
+    if until is not None:
+        weights[until] = 1.0 if weight is None else weight
     precision: Precision = "float32" if dtype is np.float32 else "float64"
     facts = aligned(int(lengths.sum()) * FACTS * LANES, precision).reshape(-1, FACTS, LANES)
     facts[:] = np.array([0, _FILLER_RATING, 0], dtype)[:, None]

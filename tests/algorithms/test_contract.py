@@ -15,7 +15,6 @@ from trial import fitted
 
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
-from srs_eval.algorithms.recurrent.weights import Weights
 from srs_eval.algorithms.schedulers import Sm2Trainable
 from srs_eval.errors import ConfigError
 from srs_eval.evaluation.checks import check_algorithm, check_extremes
@@ -165,24 +164,12 @@ def test_first_values_may_be_as_short_as_fractional_days_allow(kind, shortest):
     assert beginning_with(kind, shortest).parameters[0] == shortest
 
 
-def gru(**options):
-    pytest.importorskip("torch")
-    from srs_eval.algorithms.neural.published import Gru
-
-    return Gru(**options)
-
-
-OF_GRU_P, OF_GRU = (Weights(name, (2,), (0.0,) * 39, (), ()) for name in ("gru_p", "gru"))
-
-
 @pytest.mark.parametrize(
     "build",
     [
         lambda: Fsrs6(fit="newtn"),
         lambda: beginning_with(Fsrs7, 3.0),  # larger than the next
         lambda: beginning_with(Sm2Trainable, 0.00001),
-        lambda: gru(weights=OF_GRU_P),
-        lambda: gru(hidden=3, weights=OF_GRU),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(build):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from published import PUBLISHED, ordinary_bounds, random_parameters
-from random_logs import LONGEST_ELAPSED, further_rows, log_of, random_log
+from published import PUBLISHED, random_parameters
+from random_logs import further_rows, log_of, random_log
 from small_models import SmallEquations, small_model, space_of
 
 from srs_eval.algorithms.recurrent.model import RecurrentModel
@@ -177,7 +177,7 @@ def test_branches_conditions_as_values_and_wrong_numbers_of_states_are_refused(e
 def test_loss_ends_where_single_precision_does(dtype):
     certain = small_model(curve=lambda m, w, s, t: m.where(t > 1, 1.0, 0.0) + 0 * w[0])
     reviews = log_of([1, 1, 2, 2], [3, 1, 3, 3], [0, 5, 0, 0])
-    packed = pack(reviews, np.array([1, 3]), weight=np.ones(2), dtype=dtype)
+    packed = pack(reviews, np.array([1, 3]), dtype=dtype)
     expected = -np.log(1 - LARGEST_P) - np.log(SMALLEST_P)
     assert certain.gradient(np.array([0.5]), packed).loss == pytest.approx(expected, rel=1e-5)
 
@@ -195,20 +195,3 @@ def test_rows_of_any_order_are_predicted_and_as_many_parameters_as_there_are_nee
     for parameters in ((), (*model.parameters, 3.0)):
         with pytest.raises(FitError):
             RecurrentModel(equations, parameters)
-
-
-@pytest.mark.parametrize("end", ["lower", "default", "upper"])
-@pytest.mark.parametrize("name", ["FSRS-6", "FSRS-7"])
-def test_predictions_states_and_losses_are_finite_at_the_bounds(name, end):
-    """Of one card of 2,000 reviews: at once, after a fraction of a day, and after a century."""
-    equations, n = PUBLISHED[name], 2000
-    elapsed = np.resize([0.0, 1.0, LONGEST_ELAPSED, 0.2, 30, 7, 0], n) * (np.arange(n) > 0)
-    reviews = log_of(np.ones(n), np.resize([3, 1, 4, 2, 3], n), elapsed)
-    lower, upper = ordinary_bounds(equations)
-    w = {"lower": lower, "upper": upper, "default": equations.parameters.defaults}[end]
-    model, rows = RecurrentModel(equations, tuple(w)), further_rows(reviews)
-    p = model.predict(reviews, rows)
-    assert ((p > 0) & (p < 1)).all()
-    assert all(np.isfinite(column).all() for column in model.states(reviews).values())
-    packed = pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float64)
-    assert all(np.isfinite(part).all() for part in compiled(equations).fisher(np.array(w), packed))

@@ -151,7 +151,7 @@ class Lstm(FittingInSteps):
             scale[biases] = _PULL_OF_BIASES**0.5
         else:
             start = np.array(self.start.parameters)
-        model, packed = compiled(equations), _packed(reviews, rows)
+        model, packed = compiled(equations), pack(reviews, rows, dtype=np.float32)
         who, advice = f"user {reviews.user}: {self.name}", f"a larger pull than {pull}"
         path: list[tuple[float, ...]] = []
         losses: list[float] = []
@@ -184,18 +184,16 @@ class Lstm(FittingInSteps):
         """
         logs = [(reviews, np.sort(rows)) for reviews, rows in users if len(rows)]
         firsts = range(0, max(len(logs), 1), _USERS_PER_BATCH)
-        batches = [_packed(*pooled(logs[first : first + _USERS_PER_BATCH])) for first in firsts]
+        batches = [
+            pack(*pooled(logs[first : first + _USERS_PER_BATCH]), dtype=np.float32)
+            for first in firsts
+        ]
         equations = LstmEquations(self.hidden)
         start = equations.drawn_weights(rng)
         epochs = _epochs(equations, start, batches, _PRETRAINING, rng, self.name)
         _, w = deque(epochs, maxlen=1).pop()
         how = {"epochs": _PRETRAINING.epochs, "users_per_batch": _USERS_PER_BATCH}
         return replace(self, weights=Weights(self.name, (self.hidden,), w, (), seen_in(logs), how))
-
-
-def _packed(reviews: Reviews, rows: IntArray) -> Packed:
-    """Pack rows for the engine, all of the same weight."""
-    return pack(reviews, rows, weight=np.ones(len(rows)), dtype=np.float32)
 
 
 def _epochs(
@@ -305,7 +303,7 @@ class LstmPublished(FittingInSteps):
         equations = LstmEquations(self.hidden, published=True)
         w = rng.uniform(-1, 1, len(equations.parameters)) / math.sqrt(self.hidden)
         dealt = histories.dealt(self.batch_size, rng)
-        batches = [_packed(reviews, rows[batch.target]) for batch in dealt]
+        batches = [pack(reviews, rows[batch.target], dtype=np.float32) for batch in dealt]
         recipe = Recipe(learning_rate=self.learning_rate, epochs=self.epochs)
         losses: tuple[float, ...] = ()
         for loss, weights in _epochs(equations, w, batches, recipe, rng, who):
