@@ -89,37 +89,30 @@ def _text(cell: Any) -> Any:
     return None if text in _MISSING else text
 
 
-def _numeric(column: pd.Series) -> pd.Series:
-    """Parse the text of a column; what is no number becomes missing."""
-    if column.dtype.kind in "iuf":
-        return column
-    if not isinstance(column.dtype, pd.StringDtype):
-        return pd.Series(np.nan, column.index)
-    with suppress(pa.ArrowInvalid):
-        floats = pa.array(column).cast(pa.float64()).to_numpy(zero_copy_only=False)
-        return pd.Series(floats, column.index)
-    # pandas does not coerce a number beyond the range of floats.
-    short = column.astype(object).where(column.str.len() < _MOST_DIGITS)
-    return pd.to_numeric(short, errors="coerce")
-
-
 def numbers(column: pd.Series) -> FloatArray:
     """Read a column as float64, with NaN where the value is missing or not a number."""
-    result: FloatArray = _numeric(column).to_numpy(np.float64, na_value=np.nan)
+    if column.dtype.kind not in "iuf":
+        if not isinstance(column.dtype, pd.StringDtype):
+            return np.full(len(column), np.nan)
+        with suppress(pa.ArrowInvalid):
+            return np.array(pa.array(column).cast(pa.float64()))
+        # pandas does not coerce a number beyond the range of floats.
+        short = column.astype(object).where(column.str.len() < _MOST_DIGITS)
+        column = pd.to_numeric(short, errors="coerce")
+    result: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
     return result
 
 
-def whole_numbers(values: pd.Series) -> tuple[IntArray, BoolArray]:
+def whole_numbers(column: pd.Series) -> tuple[IntArray, BoolArray]:
     """Read a column as whole numbers, int64 [n]; also return which are bad, bool [n].
 
     A value is bad, and 0, if it is missing, not a number, has a fraction, does not fit into 64
     bits, or is a float so large that it has lost digits.
     """
-    column = _numeric(values)
     if column.dtype.kind in "iu" and not column.hasnans:
         bad = (column > _LARGEST).to_numpy(bool)
         return column.mask(bad, 0).to_numpy(np.int64), bad
-    floats = column.to_numpy(np.float64, na_value=np.nan)
+    floats = numbers(column)
     good = (floats == np.floor(floats)) & (np.abs(floats) < _EXACT_FLOAT)
     return np.where(good, floats, 0).astype(np.int64), ~good
 

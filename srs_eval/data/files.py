@@ -158,9 +158,9 @@ def _read_csv(place: Place, block_bytes: int) -> Iterator[pa.Table]:
     with place.reading() as file:
         head = bytes(file.read(_HEAD_BYTES))
     text = head.decode("utf-8-sig", errors="replace").lstrip("\r\n")
-    first, *lines = text.splitlines() or [""]
-    above = int(first.startswith("sep="))  # which Excel writes
-    header = lines[0] if above and lines else first
+    lines = [*text.splitlines()[:2], "", ""]
+    above = int(lines[0].startswith("sep="))  # which Excel writes
+    header = lines[above]
     sign = max(_SEPARATORS, key=header.count)
     reading = csv.ReadOptions(use_threads=False, skip_rows=above, block_size=block_bytes)
     parsing = csv.ParseOptions(delimiter=sign, newlines_in_values=True)

@@ -28,10 +28,7 @@ from srs_eval.errors import ReviewLogError, Violation
 _CENTURY_DAYS, _LONGEST_NAME, _ROWS_QUOTED = 36_525, 200, 3
 _A_NAME = "a number or a text that does not stand for a missing value"
 _LATEST_DAY = 3_000_000  # Julian day numbers are below it; dates like 20240329 and seconds are not
-_NOT_DAYS = (
-    "day numbers (at most 3,000,000, and at most 100 years apart; give seconds, milliseconds or "
-    "dates as times)"
-)
+_NOT_DAYS = "day numbers, up to 3,000,000 and 100 years apart (seconds and dates are times)"
 # What a row must have to be a review
 _NEEDED = ("card", "rating", "time", "day")
 _DROP_MISSING = "Set data.missing=drop to leave out rows without a value and count them."
@@ -238,8 +235,7 @@ def users_of(column: pd.Series, source: str, name: str) -> tuple[IntArray, list[
     is_odd = [len(user) > _LONGEST_NAME or not user.isprintable() for user in users]
     draft = Draft(source, column.to_frame("user"), {"user": name})
     expected = f"a user: {_A_NAME}, at most {_LONGEST_NAME} printable characters"
-    hint = "Leave rows without one out, or give what is really called so another name."
-    draft.refuse("user", bad | np.array([*is_odd, False], bool)[codes], expected, hint=hint)
+    draft.refuse("user", bad | np.array([*is_odd, False], bool)[codes], expected)
     draft.check()
     return codes, [
         int(user) if user.isdecimal() and str(int(user)) == user else user for user in users

@@ -98,10 +98,8 @@ class Query:
             reason = masked(str(getattr(error, "orig", None) or error))
             if self.url and (password := self._address().password):
                 reason = reason.replace(str(password), "…")
-            hint = "`pip install 'srs-eval[sql]'` has DuckDB; other databases have drivers."
-            hint = hint if isinstance(error, ImportError) else ""
-            where = self.url or self.path or "DuckDB"
-            raise ReviewLogError(where, [reason.partition("\n")[0]], hint) from None
+            where = self.url or self.path or "DuckDB (`pip install 'srs-eval[sql]'`)"
+            raise ReviewLogError(where, [reason.partition("\n")[0]]) from None
 
     def _address(self) -> sa.URL:
         """Return the address of the database; errors do not quote it: it may have a password."""

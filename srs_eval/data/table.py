@@ -80,13 +80,12 @@ class TableSource(ABC):
         logs, options = _found(self), self.options
         count = len(logs.names if options.users is None else options.users)
         some = f"{min(count, options.first or options.sample or count):,} of {count:,} users"
-        minutes = round(60 * options.day_start_hour)
+        begin = pd.Timestamp(0) + pd.Timedelta(hours=options.day_start_hour)
         remarks = {
             f"the first {some}": options.first,
             f"a sample of {some}, chosen by a digest of their names": options.sample,
-            f"days begin at {minutes // 60:02}:{minutes % 60:02} in the time zone "
-            f"{options.time_zone} (data.day_start_hour, data.time_zone); times with another offset "
-            "are converted to it": not logs.columns.day,
+            f"days begin at {begin:%H:%M} in {options.time_zone} (data.day_start_hour, "
+            "data.time_zone); times with another offset are converted to it": not logs.columns.day,
         }
         return tuple(remark for remark, is_true in remarks.items() if is_true)
 

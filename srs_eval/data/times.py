@@ -21,8 +21,8 @@ _LOOKED_AT = 1000
 _DATE = r"[0-9]{4}-?(?:[0-9]{2}|W)"
 _OFFSET = r"[Tt ]\d.*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)$"
 _AMBIGUOUS = (
-    "seconds, milliseconds or microseconds since 1970, from 1980 to now (if it is one of them, set "
-    "data.time_unit=s, ms or us; if it is a day number, give the column as data.columns.day)"
+    "seconds, milliseconds or microseconds since 1970, or data.time_unit=s, ms or us; a column of "
+    "day numbers is data.columns.day"
 )
 UNREADABLE, EARLY, LATE, SKIPPED = range(1, 5)
 PROBLEMS = (
@@ -97,10 +97,7 @@ def _from_iso(values: pd.Series, time_zone: str, latest: float) -> tuple[IntArra
     seconds = np.where(far, seconds, microseconds / 1e6)
     cases = [absent, skipped, seconds < _EARLIEST, seconds > latest]
     problem = np.select(cases, [UNREADABLE, SKIPPED, EARLY, LATE], 0)
-    expected = (
-        "an ISO-8601 time such as 2024-03-29T20:32:32Z, from 1980 to now, that clocks of "
-        f"{time_zone} have shown"
-    )
+    expected = f"a time such as 2024-03-29T20:32:32Z (ISO-8601), from 1980 to now, of {time_zone}"
     return np.where(problem > 0, 0, microseconds), problem, expected
 
 
