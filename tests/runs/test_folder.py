@@ -76,6 +76,21 @@ def test_users_of_both_kinds_and_precisions_share_a_file(tmp_path):
     assert run.predictions("ann").p.dtype == np.float64
 
 
+def test_the_summary_comes_last_so_that_half_a_run_is_none(tmp_path, monkeypatch):
+    saved(tmp_path, every_column(1, 1))
+    write = files._write
+
+    def full(path, tables):
+        if path.name == files.SCORES:
+            raise OSError("no space left on device")
+        write(path, tables)
+
+    monkeypatch.setattr(files, "_write", full)
+    with pytest.raises(OSError, match="no space"):
+        saved(tmp_path, every_column(1, 2))
+    assert runs_below(tmp_path) == []
+
+
 def test_no_field_of_a_fit_is_forgotten(tmp_path):
     part = Part("all", "base", (1.0,), (math.inf,), 3, standalone=True, title="t")
     fit = Fit(
@@ -113,6 +128,8 @@ def test_no_field_of_a_summary_is_forgotten_and_a_file_is_whole_or_as_it_was(tmp
     assert repr(Summary.from_json(json.loads(text))) == repr(summary)
     with pytest.raises(PydanticSerializationError):
         files.write_json(file, {"a": object()})
+    with pytest.raises(UnicodeEncodeError), files.whole(file) as partial:
+        partial.write_text("no text: \ud800", encoding="utf-8")
     assert (file.read_text(), [*tmp_path.iterdir()]) == (text, [file])
 
 
