@@ -230,7 +230,7 @@ def cross_fitted(
     return CrossFitted(tuple(algorithms), dict(fold_of))
 
 
-Group = Literal["deck", "preset", "note_type", "template", "note"]
+Group = Literal["deck", "preset", "note_type", "note"]
 # Cards of no known group, in the columns of a log; and the model of all groups without their own.
 OTHERS = -1
 
@@ -262,7 +262,7 @@ class PerGroupModel(Combination):
 
 @dataclass(frozen=True, slots=True)
 class PerGroup(Combined):
-    """Another algorithm, fitted to each deck, preset, note type, card template or note.
+    """Another algorithm, fitted to each deck, preset, note type or note.
 
     Anki has parameters for each preset (Anki manual, *Deck Options*,
     https://docs.ankiweb.net/deck-options.html#fsrs). A group with enough training reviews has a fit
@@ -278,9 +278,9 @@ class PerGroup(Combined):
     ----------
     base : Algorithm
         The other algorithm.
-    group : {"deck", "preset", "note_type", "template", "note"}
+    group : {"deck", "preset", "note_type", "note"}
         What has parameters of its own: a deck (subdecks by themselves), all decks of a preset,
-        all cards of a note type, of one card template of a note type, or of a note.
+        all cards of a note type, or of a note.
     fewest : int
         Training reviews that a group needs for a fit of its own, 1 or more.
     """

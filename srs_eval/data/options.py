@@ -53,11 +53,8 @@ class Columns:
         0 new, 1 learning, 2 review, 3 relearning, 4 filtered.
     deck, preset : str, optional
         Deck of the card and preset of the deck: numbers or text, empty where not known.
-    note_type, template : str, optional
-        Note type of the card and its card template, likewise. Templates of different note types
-        need different names.
-    note : str, optional
-        Note of the card, likewise: its other cards are siblings.
+    note_type, note : str, optional
+        Note type and note of the card, likewise: other cards of a note are siblings.
     p : str or sequence of str, optional
         Probabilities of recall that were stored before the answers, from 0 to 1, empty where there
         is none: one column for each program that predicted (`algo=recorded`).
@@ -83,7 +80,6 @@ class Columns:
     deck: str | None = None
     preset: str | None = None
     note_type: str | None = None
-    template: str | None = None
     note: str | None = None
     p: str | Sequence[str] | None = None
     recorded_at: str | None = None

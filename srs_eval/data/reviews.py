@@ -57,11 +57,8 @@ class Reviews:
     deck, preset : int64 [n], optional
         Deck the card is in, and the preset of options of that deck, both as they were when the
         log was exported; -1 where that is not known, as of deleted cards.
-    note_type, template : int64 [n], optional
-        Note type of the card, and its card template, which belongs to one note type; -1 where
-        that is not known.
-    note : int64 [n], optional
-        Note of the card, whose cards are siblings; -1 where that is not known.
+    note_type, note : int64 [n], optional
+        Note type and note of the card, whose other cards are siblings; -1 where not known.
     titles : mapping of str to mapping of int to str
         Names of cards and groups by their numbers, for the columns ``card`` and those in `GROUPS`,
         as far as they are known.
@@ -96,7 +93,6 @@ class Reviews:
     deck: IntArray | None = None
     preset: IntArray | None = None
     note_type: IntArray | None = None
-    template: IntArray | None = None
     note: IntArray | None = None
     titles: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     notes: Sequence[str] = ()
@@ -145,7 +141,7 @@ def reviews_fingerprint(reviews: Reviews) -> str:
 
 _CENTURY_SECONDS = 36_525 * 86_400.0
 # What cards can be grouped by; each is a column of `Reviews`.
-GROUPS = ("deck", "preset", "note_type", "template", "note")
+GROUPS = ("deck", "preset", "note_type", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +152,12 @@ class Column:
     is_whole: bool = True  # Whether values are whole numbers
     low: float = -math.inf
     high: float = math.inf
-    is_needed: bool = False  # Whether every log has it
 
 
 COLUMNS = {
-    "card": Column("a whole number", is_needed=True),
-    "rating": Column("1 (Again), 2 (Hard), 3 (Good) or 4 (Easy)", low=1, high=4, is_needed=True),
-    "day": Column("day numbers", is_needed=True),
+    "card": Column("a whole number"),
+    "rating": Column("1 (Again), 2 (Hard), 3 (Good) or 4 (Easy)", low=1, high=4),
+    "day": Column("day numbers"),
     "elapsed_days": Column("days since the card's previous row, -1 at its first"),
     "elapsed_seconds": Column("at most 100 years", is_whole=False, high=_CENTURY_SECONDS),
     "duration_ms": Column(

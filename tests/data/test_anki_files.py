@@ -141,29 +141,26 @@ def test_an_open_transaction_neither_blocks_nor_shows(tmp_path):
 
 def groups_of(log):
     """Return the only number of each group of a log, None where there is no such column."""
-    columns = (log.deck, log.preset, log.note, log.note_type, log.template)
+    columns = (log.deck, log.preset, log.note, log.note_type)
     return [None if each is None else int(*{*each.tolist()}) for each in columns]
 
 
 def test_what_cannot_be_read_of_decks_and_note_types_is_not_known(tmp_path):
-    templates = [{"ord": "0", "name": "a"}, 5, {"ord": 0, "name": "Card_1"}, {"ord": 1}]
-    odd = {"7": [], "8": {"tmpls": 5}, "x": {}}
     decks = {"1": {"name": "a", "conf": 3}, "2": {"conf": 1.5}, "9" * 19: {"name": "z"}, "4": 4}
-    objects = {"models": {"70": {"name": "Basic", "tmpls": templates}, **odd}, "decks": decks}
+    objects = {"models": {"70": {"name": "Basic"}, "7": [], "8": {}, "x": {}}, "decks": decks}
     path = change(
         collection(tmp_path / "a.anki2"),
         *(f"alter table col add column {name}" for name in objects),
         *(f"update col set {name} = '{json.dumps(each)}'" for name, each in objects.items()),
-        "create table cards (id integer primary key, did, odid, nid, ord)",
-        "insert into cards values (5, 1, 0, 1, 4)",
+        "create table cards (id integer primary key, did, odid, nid)",
+        "insert into cards values (5, 1, 0, 1)",
         *("drop table notes", "create table notes (id, mid)", "insert into notes values (1, 70)"),
     )
     log = read(path)
-    titles = {"deck": {1: "a"}, "preset": {}, "note_type": {70: "Basic"}}
-    assert log.titles == {**titles, "template": {70_000: "Basic: Card_1"}}
-    assert groups_of(log) == [1, 3, 1, 70, 70_000]
+    assert log.titles == {"deck": {1: "a"}, "preset": {}, "note_type": {70: "Basic"}}
+    assert groups_of(log) == [1, 3, 1, 70]
     log = read(change(path, "update cards set did = 2, nid = 2"))
-    assert groups_of(log) == [2, None, 2, None, None]
+    assert groups_of(log) == [2, None, 2, None]
 
 
 def test_the_preset_of_a_normal_deck_is_found_or_not_known():

@@ -1,4 +1,4 @@
-"""Decks, presets with FSRS settings, note types and templates, as old and new Anki keep them."""
+"""Decks, presets with FSRS settings and note types, as old and new Anki keep them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ NUMBER, LENGTH, FLOAT = 0, 2, 5  # How protocol buffers write a field
 # names that older versions have for them: parameters, those of the newest FSRS first
 _PARAMETERS = {6: "fsrsParams6", 5: "fsrsParams5", 3: "fsrsWeights"}
 _LARGEST = 2**31
-# A template is numbered by its note type and its place there, the same in every export.
-_PLACES, _LARGEST_NOTE_TYPE = 1000, 2**53
 _NOT_KNOWN = -1
 
 
@@ -75,37 +73,28 @@ def preset_of(stored: Any) -> Preset:
 
 def groups_of(
     collection: Collection, cards: IntArray
-) -> tuple[dict[str, IntArray], dict[str, Mapping[int, str]]]:
+) -> tuple[dict[str, IntArray], dict[str, dict[int, str]]]:
     """Return the groups of each card, [n], and their names, by the names of columns of a log.
 
     Numbers are -1 where nothing is known of a card; where nothing is known of any, there is no
     column. A card that is in a filtered deck belongs to the deck it came from.
     """
-    note_types = collection.entries("notetypes", "name", "models")
     kinds = collection.entries("decks", "kind", "decks")
-    titles: dict[str, Mapping[int, str]] = {
+    titles = {
         "deck": _names(collection.entries("decks", "name", "decks")),
         "preset": _names(collection.entries("deck_config", "name", "dconf")),
-        "note_type": _names(note_types),
-        "template": _templates(collection, note_types),
+        "note_type": _names(collection.entries("notetypes", "name", "models")),
     }
-    columns = [(name, np.int64) for name in ("id", "nid", "did", "odid", "ord")]
+    columns = [(name, np.int64) for name in ("id", "nid", "did", "odid")]
     rows = np.fromiter(collection.rows("cards", *dict(columns)), columns).view(np.recarray)
     deck = np.where(rows.odid == 0, rows.did, rows.odid)
-    note_type = _values(dict(collection.rows("notes", "id", "mid")), rows.nid)
-    # Cloze cards have the number of their deletion in the place of a template's number: all of
-    # them belong to the only template of their note type.
-    either = [_PLACES * note_type + rows.ord, _PLACES * note_type]
-    table = pd.DataFrame(
-        {
-            "note": rows.nid,
-            "deck": deck,
-            "preset": _values({n: preset_of_deck(kind) for n, kind in kinds.items()}, deck),
-            "note_type": note_type,
-            "template": np.select([np.isin(n, [*titles["template"]]) for n in either], either, -1),
-        },
-        index=rows.id,
-    )
+    groups = {
+        "note": rows.nid,
+        "deck": deck,
+        "preset": _values({n: preset_of_deck(kind) for n, kind in kinds.items()}, deck),
+        "note_type": _values(dict(collection.rows("notes", "id", "mid")), rows.nid),
+    }
+    table = pd.DataFrame(groups, index=rows.id)
     known = table.loc[:, (table != _NOT_KNOWN).any()].reindex(cards, fill_value=_NOT_KNOWN)
     return {str(group): column.to_numpy() for group, column in known.items()}, titles
 
@@ -159,23 +148,6 @@ def preset_of_deck(kind: Any) -> int:
     number = value_of(kind, "conf", (1, LENGTH), (1, NUMBER))
     # Numbers are signed: what is above half of the range is negative, and no preset.
     return number if type(number) is int and abs(number) < 2**63 else _NOT_KNOWN
-
-
-def _templates(collection: Collection, note_types: Mapping[int, Any]) -> dict[int, str]:
-    """Return the names of all card templates by number; what cannot be read is left out."""
-    rows = [*collection.rows("templates", "ntid", "ord", "name")] or [
-        (number, value_of(each, "ord"), value_of(each, "name"))
-        for number, note_type in note_types.items()
-        if isinstance(templates := value_of(note_type, "tmpls"), list)
-        for each in templates
-    ]
-    names = _names(note_types)
-    return {
-        _PLACES * number + place: f"{names.get(number, number)}: {name}"
-        for number, place, name in rows
-        if type(number) is type(place) is int and isinstance(name, str)
-        if 0 <= number < _LARGEST_NOTE_TYPE and 0 <= place < _PLACES
-    }
 
 
 def _names(stored: Mapping[int, Any]) -> dict[int, str]:

@@ -95,6 +95,5 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
         deck=card % 3,
         preset=card % 2,
         note_type=card % 2,
-        template=card % 4,
         note=card // 2,
     )
