@@ -26,6 +26,7 @@ from srs_eval.collection.left_out import funnel
 from srs_eval.collection.lists import at_limits, minutes
 from srs_eval.collection.page import page
 from srs_eval.collection.study import MAY, Study, difference
+from srs_eval.collection.truth import by_level
 from srs_eval.collection.words import Change
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.runs.words import status
@@ -255,6 +256,13 @@ def test_the_answer_for_two_presets_that_differ(study):
     assert total == len(study.log) + sum(study.log.left_out.values())
     assert total - sum(count for _, count, _ in rows[1:]) == rows[-1][2]
     assert rows[-1][2] == study.now.reviews
+    later = np.count_nonzero(study.log.elapsed_days > 0)
+    assert study.seen() == len(study.learnable) / later
+    entropy = study.now.metrics["normalized_entropy"].mean_users
+    assert study.now.against_average.share == pytest.approx(entropy - 1)
+    said = {name: study.scored.p[level] for name, level in by_level(study.scored)}
+    assert sum(map(len, said.values())) == study.now.reviews
+    assert 0.875 <= said["90 %"].min() <= said["90 %"].max() < 0.925
 
 
 @pytest.mark.slow
