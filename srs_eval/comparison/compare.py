@@ -171,7 +171,8 @@ def _paired(
         raise ConfigError(message, *lines)
     most = pd.concat([run.scores[SIZE] for run in runs], axis=1).max(axis=1)
     runs, common = _restricted(runs, restrictable)
-    both = [user for user in users if user in alike | common]
+    alike |= common
+    both = [user for user in users if user in alike]
     if not both:
         raise ConfigError("of no user all runs scored the same reviews", *differences)
     sizes = runs[0].scores[SIZE].loc[index_of(both)].astype(np.int64)

@@ -84,7 +84,7 @@ class Entry:
 
 def index_of(users: Iterable[User]) -> pd.Index:
     """Return users, numbers and names, as the index of a frame."""
-    return pd.Index([*users], dtype=object)
+    return users if isinstance(users, pd.Index) else pd.Index([*users], dtype=object)
 
 
 def read_entry(folder: Path) -> Entry:
