@@ -149,24 +149,20 @@ class Column:
     """What the values of a column may be."""
 
     meaning: str  # As errors say it of values outside the range
-    is_whole: bool = True  # Whether values are whole numbers
     low: float = -math.inf
     high: float = math.inf
+    is_whole: bool = True  # Whether values are whole numbers
 
 
 COLUMNS = {
     "card": Column("a whole number"),
-    "rating": Column("1 (Again), 2 (Hard), 3 (Good) or 4 (Easy)", low=1, high=4),
+    "rating": Column("1 (Again), 2 (Hard), 3 (Good) or 4 (Easy)", 1, 4),
     "day": Column("day numbers"),
     "elapsed_days": Column("days since the card's previous row, -1 at its first"),
-    "elapsed_seconds": Column("at most 100 years", is_whole=False, high=_CENTURY_SECONDS),
-    "duration_ms": Column(
-        "0 or more, at most 100 years", is_whole=False, low=0, high=1000 * _CENTURY_SECONDS
-    ),
-    "state": Column(
-        "0 (new), 1 (learning), 2 (review), 3 (relearning) or 4 (filtered)", low=0, high=4
-    ),
-    "truth": Column("a probability from 0 to 1", is_whole=False, low=0, high=1),
+    "elapsed_seconds": Column("at most 100 years", high=_CENTURY_SECONDS, is_whole=False),
+    "duration_ms": Column("0 to 100 years", 0, 1000 * _CENTURY_SECONDS, is_whole=False),
+    "state": Column("0 (new), 1 (learning), 2 (review), 3 (relearning) or 4 (filtered)", 0, 4),
+    "truth": Column("a probability from 0 to 1", 0, 1, is_whole=False),
     **{group: Column("a whole number, -1 where not known") for group in GROUPS},
 }
 

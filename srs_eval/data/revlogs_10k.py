@@ -30,7 +30,6 @@ _OPTIONAL = {
 }
 # Folder of a table about the cards or decks of a user, its key, and what it says of each
 _JOINED = (("cards", "card_id", ("deck_id", "note_id")), ("decks", "deck_id", ("preset_id",)))
-_NOT_KNOWN = -1
 _USER_FILE = re.compile(r"[/\\]user_id=([0-9]+)[/\\]data\.parquet$")
 
 
@@ -118,7 +117,7 @@ class RevlogsFolder(TableSource):
                         raise ReviewLogError(str(place), [f"there is no column {name!r}"])
                 about = about.drop_duplicates(key).set_index(key)
                 for value in about.columns.intersection(lacking):
-                    table[value] = table[key].map(about[value]).fillna(_NOT_KNOWN)
+                    table[value] = table[key].map(about[value]).fillna(-1)
         columns = replace(_NEEDED, **_present(table))
         return str(file), by_noun(str(file), table, columns, of_user=False)
 

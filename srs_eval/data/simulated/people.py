@@ -144,13 +144,11 @@ class Learner:
     def __init__(
         self, rng: np.random.Generator, size_scale: float, max_reviews: int | None
     ) -> None:
-        shares, sizes = _SIZE_SHARES, np.log(_SIZES)
-        scored = size_scale * math.exp(np.interp(rng.random(), shares, sizes))
+        scored = size_scale * math.exp(np.interp(rng.random(), _SIZE_SHARES, np.log(_SIZES)))
         # A log of `max_reviews` rows has up to 0.75 times as many such reviews.
         most = np.inf if max_reviews is None else math.ceil(0.75 * max_reviews)
-        later_reviews = int(min(max(600, round(scored / _SCORED_SHARE / _KEPT_SHARE)), most))
-        self.later_reviews = later_reviews
-        days = _scattered(480 * (later_reviews / 15000) ** 0.35, 0.5, rng)
+        self.later_reviews = int(min(max(600, round(scored / _SCORED_SHARE / _KEPT_SHARE)), most))
+        days = _scattered(480 * (self.later_reviews / 15000) ** 0.35, 0.5, rng)
         # Days between the first and the last chance to study
         self.life_days = int(np.clip(days, 45, 4000))
         passes_only = rng.random() < 0.2
