@@ -13,8 +13,6 @@ from srs_eval.data.reviews import BoolArray, FloatArray, IntArray, Reviews
 Clock = TypeVar("Clock", IntArray, FloatArray)
 
 FIRST = -1  # In place of the interval before a card's first review
-# Numbers that fit into 16 bits are sorted several times as fast as others.
-_QUICKLY_SORTED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,8 +122,8 @@ def stable_order(numbers: IntArray) -> IntArray:
     """Sort row numbers by whole numbers, such as cards; equal ones stay in their order."""
     if len(numbers):
         lowest = numbers.min()
-        # As Python numbers, whose difference cannot overflow.
-        if int(numbers.max()) - int(lowest) < _QUICKLY_SORTED:
+        # 16 bits are sorted several times as fast; the difference of Python's cannot overflow.
+        if int(numbers.max()) - int(lowest) < 2**16:
             return np.argsort((numbers - lowest).astype(np.uint16), kind="stable")
     return np.argsort(numbers, kind="stable")
 

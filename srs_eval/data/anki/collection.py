@@ -155,8 +155,7 @@ class AnkiCollection:
             **columns,
         )
         took = np.where(is_known, answers.time, np.nan) if is_known.any() else None
-        reviews = replace(reviews, titles=titles, duration_ms=took)
-        return CollectionLog(reviews, revlog, rows, start)
+        return CollectionLog(replace(reviews, titles=titles, duration_ms=took), revlog, rows, start)
 
 
 def scheduler_version(

@@ -101,8 +101,7 @@ def groups_of(
 
 def _values(of: Mapping[int, int], numbers: IntArray) -> IntArray:
     """Look numbers up, -1 where there is none."""
-    values = pd.Series(of, dtype=np.int64).reindex(numbers, fill_value=_NOT_KNOWN)
-    return values.to_numpy(np.int64)
+    return pd.Series(of, dtype=np.int64).reindex(numbers, fill_value=_NOT_KNOWN).to_numpy(np.int64)
 
 
 def value_of(stored: Any, path: str, *fields: tuple[int, int]) -> Any:
