@@ -55,6 +55,7 @@ def main() -> None:
     """Run the command and exit: 0 if every fit succeeded or was skipped, else 1."""
     is_full = "HYDRA_FULL_ERROR" in os.environ
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # so that errors come here
+    signal.signal(signal.SIGTERM, _stop)
     try:
         job()
     except KeyboardInterrupt:

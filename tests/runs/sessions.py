@@ -119,14 +119,15 @@ class Command:
             (os.killpg if whom == "group" else os.kill)(self.pid, signal.SIGKILL)
         self._process.join(TIME_LIMIT)
 
-    def stop(self, number):
+    def stop(self, number, *, has_begun=True):
         """Stop it as a terminal or a scheduler does: it ends soon, and says in lines why."""
         soon = 2 * max(1, os.getloadavg()[0] / os.cpu_count())
         began = time.time()
         (os.killpg if number == signal.SIGINT else os.kill)(self.pid, number)
         self._process.join(TIME_LIMIT)
         assert time.time() - began < soon
-        self.ended(STOPPED[number]).gone()
+        if has_begun or self.status != -number:  # at the very start, signals are the system's
+            self.ended(STOPPED[number]).gone()
 
     def ended(self, status=0, *, traceback=False):
         """Wait for the end; it has this status, and shows a traceback only of a fit."""

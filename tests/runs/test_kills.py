@@ -118,7 +118,7 @@ def end_and_repeat(random, folder, longest=15):
         if random.random() < 0.5:
             command.kill(random.choice(("group", "parent")))
         elif command.status is None:
-            command.stop(random.choice([*STOPPED]))
+            command.stop(random.choice([*STOPPED]), has_begun=False)
         command.gone()
     run(folder, *words)
     assert_same(folder / "out", undisturbed(*RUN, *what))
