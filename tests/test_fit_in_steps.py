@@ -122,12 +122,6 @@ def test_that_a_network_is_asked_for_the_loss_on_test_rows_changes_nothing(logs_
     assert other.test_log_loss == ()
 
 
-@pytest.mark.parametrize("steps", [[], [Told(0.5), Told(1.5)], [Told(0.5), None]])
-def test_steps_that_do_not_work_fail_the_fit(logs_of, steps):
-    result = evaluated(logs_of(1), Walks(lambda _: steps))
-    assert (result.predictions, result.fits[0].status) == (None, "failed")
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -33,19 +33,6 @@ def test_a_strong_prior_and_no_fit_leave_parameters_where_they_were_given(option
     np.testing.assert_allclose(w, given, rtol=0 if "fit" in options else 1e-3)
 
 
-@pytest.mark.parametrize("method", ["newton", "reference", "s0"])
-def test_with_binary_ratings_hard_and_easy_are_good_everywhere(method):
-    good = replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
-    binary, expected = fitted(Fsrs6(fit=method, binary=True)), fitted(Fsrs6(fit=method), good)
-    assert binary.parameters == expected.parameters
-    times = np.tile([0.5, 7.0], (len(FOLD.test), 1))
-    p, q = (
-        np.c_[model.predict(log, FOLD.test), model.predict_at(log, FOLD.test, times)]
-        for model, log in ((binary, REVIEWS), (expected, good))
-    )
-    np.testing.assert_array_equal(p, q)
-
-
 @pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr()])
 def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
     before, expected = fitted(algorithm, rows=FOLD.train[::2]), fitted(algorithm)

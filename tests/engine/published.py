@@ -1,6 +1,4 @@
-"""The equations of published models, by name and clock, and parameters for them."""
-
-import numpy as np
+"""The equations of published models, by name and clock."""
 
 from srs_eval.algorithms.fsrs.early import (
     Fsrs1Equations,
@@ -18,7 +16,6 @@ from srs_eval.algorithms.schedulers import (
     Sm2Equations,
     Sm2TrainableEquations,
 )
-from srs_eval.engine.objective import feasible
 
 # By the names and clocks of `golden/predictions.json`.
 EQUATIONS = {
@@ -46,21 +43,3 @@ EQUATIONS = {
 # What the engine is tried on: one of each family, and what differs among the versions of FSRS.
 _TRIED = ("FSRSv1", "FSRSv2", "FSRSv3", "FSRSv4", "FSRS-4.5", "FSRS-5", "FSRS-6", "FSRS-7")
 PUBLISHED = {name: EQUATIONS[name, "days"] for name in (*_TRIED, "HLR", "SBD")}
-
-
-def ordinary_bounds(equations):
-    """Bounds of the parameters; one unit around the default where there are none."""
-    space = equations.parameters
-    lower, upper, default = (np.array(x) for x in (space.lower, space.upper, space.defaults))
-    return (
-        np.where(np.isfinite(lower), lower, default - 1),
-        np.where(np.isfinite(upper), upper, default + 1),
-    )
-
-
-def random_parameters(equations, rng):
-    """Go a random share of the way from each default to one of its bounds."""
-    default = np.array(equations.parameters.defaults)
-    lower, upper = ordinary_bounds(equations)
-    bound = np.where(rng.random(len(default)) < 0.5, lower, upper)
-    return feasible(default + rng.random(len(default)) * (bound - default), equations.parameters)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from published import PUBLISHED, random_parameters
+from published import PUBLISHED
 from random_logs import further_rows, log_of, random_log
 from small_models import SmallEquations, small_model, space_of
 
@@ -10,6 +10,7 @@ from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.engine.compiled import compiled
 from srs_eval.engine.equations import NUMPY_MATHS
 from srs_eval.engine.expressions import Graph
+from srs_eval.engine.objective import feasible
 from srs_eval.engine.packing import pack
 from srs_eval.engine.tracing import LARGEST_P, SMALLEST_P, trace
 from srs_eval.errors import FitError
@@ -21,6 +22,16 @@ LEAST_P = {np.float64: 1e-4, np.float32: 0.02}
 TOLERANCE = {np.float64: (1e-9, 1e-5, 1e-4, 1e-3), np.float32: (1e-4, 1e-4, 1e-3, 0.03)}
 REVIEWS = random_log(np.random.default_rng(5), 20, 12, exponent=1.3)
 ROWS = further_rows(REVIEWS)
+
+
+def random_parameters(equations, rng):
+    """Go a random share of the way from each default to a bound, or to a unit from the default."""
+    space = equations.parameters
+    lower, upper, default = (np.array(x) for x in (space.lower, space.upper, space.defaults))
+    bound = np.where(rng.random(len(default)) < 0.5, lower, upper)
+    aside = np.where(bound < default, -1.0, 1.0)
+    bound = np.where(np.isfinite(bound), bound, default + aside)
+    return feasible(default + rng.random(len(default)) * (bound - default), space)
 
 
 def plain_walk(equations, w, reviews):

@@ -234,16 +234,11 @@ def test_predictions_are_those_of_pytorchs_lstm():
     assert model.predict(REVIEWS, rows) == pytest.approx(expected, rel=1e-10)
 
 
-def test_the_published_lstm_equals_its_reference_and_is_trained_in_batches_of_whole_cards():
+def test_the_published_lstm_equals_its_reference():
     model = RecurrentModel(LstmEquations(8, published=True), sines(489))
     assert max(differences(GOLDEN["LSTM-489"], model).values()) < 1e-12
-    algorithm = LstmPublished(hidden=2, epochs=3, batch_size=64)
-    first, _, last = algorithm.fit_in_steps(REVIEWS, ROWS, np.random.default_rng(0))
-    assert last.parameters == fitted(algorithm).parameters
-    p, q = (step.predict(REVIEWS, ROWS) for step in (first, last))
-    assert mean_log_loss(q, REVIEWS.recalled[ROWS]) < mean_log_loss(p, REVIEWS.recalled[ROWS])
     with pytest.raises(FitSkipped):
-        fitted(algorithm, rows=np.arange(0))
+        fitted(LstmPublished(hidden=2), rows=np.arange(0))
 
 
 ZEROS = Weights("lstm", (2,), (0.0,) * 78, (), ())
