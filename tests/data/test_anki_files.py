@@ -153,7 +153,7 @@ def test_what_cannot_be_read_of_decks_and_note_types_is_not_known(tmp_path):
         *(f"alter table col add column {name}" for name in objects),
         *(f"update col set {name} = '{json.dumps(each)}'" for name, each in objects.items()),
         "create table cards (id integer primary key, did, odid, nid)",
-        "insert into cards values (5, 1, 0, 1)",
+        "insert into cards values (5, 1, 0, 1), (9, 2, 0, 2)",
         *("drop table notes", "create table notes (id, mid)", "insert into notes values (1, 70)"),
     )
     log = read(path)
