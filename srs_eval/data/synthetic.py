@@ -95,5 +95,4 @@ class SyntheticUsers:
         rng = np.random.Generator(np.random.PCG64(seeds))
         log = simulated(Learner(rng, self.size_scale, self.max_reviews), rng)
         answers = {name: column[: self.max_reviews] for name, column in log.items()}
-        source = f"{self.location}, user {user}"
-        return reviews_from_columns(user=user, source=source, **answers)
+        return reviews_from_columns(user=user, source=f"{self.location}, user {user}", **answers)

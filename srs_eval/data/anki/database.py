@@ -28,7 +28,6 @@ DAY_SECONDS = 86_400
 
 # Newest first. In new packages, collection.anki2 only asks users of old versions to update.
 _MEMBERS = ("collection.anki21b", "collection.anki21", "collection.anki2")
-_LOGS = ("-wal", "-journal")  # What SQLite keeps beside a database
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 # Far above the largest real collections; what is beyond is refused
 _ROWS_AT_MOST, _SECONDS_AT_MOST = 20_000_000, 600
@@ -193,7 +192,7 @@ def _copied(path: Path, copy: Path) -> bool:
     """
     # SQLite keeps its logs beside the file that a link points to.
     file = existing(path).local.resolve()
-    logs = {suffix: Path(f"{file}{suffix}") for suffix in _LOGS}
+    logs = {suffix: Path(f"{file}{suffix}") for suffix in ("-wal", "-journal")}
     try:
         before = _stamps(file, *logs.values())
         with ExitStack() as opened:
