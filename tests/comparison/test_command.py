@@ -68,21 +68,6 @@ def test_a_sweep_is_compared_from_its_folder_as_at_its_end(sweep, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:For backward compatibility")  # MLflow's use of pandas
-def test_a_comparison_is_a_run_of_its_own(tmp_path):
-    from mlflow import MlflowClient
-
-    words = ["-m", "algo=avg,constant", *SMALL, "figures=false", "hydra.sweep.dir=runs"]
-    assert run_command(words) == 0
-    assert command(["runs", "out=tracked"]) == 0
-    client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
-    experiment = client.get_experiment_by_name("srs_eval_comparisons").experiment_id
-    (kept,) = client.search_runs([experiment])
-    files = client.list_artifacts(kept.info.run_id, "comparison")
-    assert {Path(file.path).name for file in files} == FILES
-
-
-@pytest.mark.slow
 def test_results_stay_where_the_tracking_store_cannot_be_used(sweep, capsys):
     assert command([str(sweep), "out=out", "tracking.uri=http://127.0.0.1:9"]) == 1
     assert {path.name for path in Path("out").iterdir()} == FILES
