@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections import Counter
@@ -163,7 +164,8 @@ def _main(folder, said, words, variables, room):
     sys.argv = ["srs_eval", *words]
     try:
         main()
-    finally:
+    finally:  # as an interpreter ends
+        threading._shutdown()
         atexit._run_exitfuncs()
 
 

@@ -138,7 +138,8 @@ def short_log(user, size):
 
 def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_path):
     short = {user: short_log(user, 8 + place) for place, user in enumerate("abc")}
-    summary = run_of(setup(logs=LOGS | short | {"broken": None}), tmp_path).facts
+    logs = LOGS | short | {"broken": None, 2: replace(LOGS[2], left_out={"manual": 7})}
+    summary = run_of(setup(logs=logs), tmp_path).facts
     coverage = summary.coverage
     assert of_users(coverage) == (9, 5, 3, 1)
     failed, skipped = sorted(coverage.left_out, key=lambda each: each.status)
@@ -148,6 +149,7 @@ def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_pa
     assert "reviews can be scored, 6 are needed" in skipped.reason
     assert "of the users (4 of 9 read)" in coverage.caution
     assert (summary.failed, summary.skipped, summary.fits) == (1, 3, 29)
+    assert summary.left_out == {"manual": 7}
     few = {n: invented_log(seed=n, user=n) for n in range(9)} | {9: short_log(9, 8)}
     tenth = evaluate(setup(logs=few), tmp_path / "few", bar=NO_BAR).summary
     assert "of the users" not in tenth.coverage.caution

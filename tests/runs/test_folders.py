@@ -79,10 +79,10 @@ def write_log(folder, forgetful=None):
 @pytest.mark.parametrize(
     ("changed", "killed"),
     [
-        *(("code", False), ("log", True)),
+        *(("code", False), ("log", False)),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
-            for case in (("code", True), ("setting", True), ("setting", False), ("log", False))
+            for case in (("code", True), ("setting", True), ("setting", False), ("log", True))
         ),
     ],
 )
