@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from typing import Annotated, Any, Literal, get_type_hints
 from zoneinfo import available_timezones
 
@@ -26,7 +26,6 @@ _Count = Annotated[int, Strict(), Gt(0)] | None
 # Longer rows of digits are names: no data set numbers its users so.
 _RANGE = re.compile(r"([0-9]{1,18})(?:\s*-\s*([0-9]{1,18}))?")
 _MOST = 1_000_000
-_ALL = "leave it out (null) for all users"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +153,10 @@ def wanted_users(users: Selection) -> tuple[User, ...] | None:
         if last < first:
             raise ConfigError(f"data.users: the range {name} runs backwards")
         if len(names) + last - first >= _MOST:
-            raise ConfigError(f"data.users: at most {_MOST:,} users can be named; {_ALL}")
+            raise ConfigError(f"data.users: at most {_MOST:,} users can be named")
         names |= dict.fromkeys(range(first, last + 1) if match else [name] * bool(name))
     if not names:
-        raise ConfigError(f"data.users selects no users; {_ALL}")
+        raise ConfigError("data.users selects no users; null stands for all of them")
     return tuple(names)
 
 
@@ -173,10 +172,6 @@ def select(names: Sequence[User], known: Mapping[str, User], source: str) -> tup
         what = Violation(f"there is no user {listed(missing)}", "unknown")
         raise ReviewLogError(source, [what], hint)
     return tuple(known[str(name)] for name in names)
-
-
-def _digest(user: User) -> bytes:
-    return hashlib.sha256(str(user).encode()).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +203,10 @@ class TableOptions:
     def among(self, known: Mapping[str, User], source: str) -> tuple[User, ...]:
         """Return the chosen users, in the order of the source or of the selection."""
         users = select([*known] if self.users is None else self.users, known, source)[: self.first]
-        if self.sample is None or self.sample >= len(users):
+        if self.sample is None:
             return users
-        sample = {*sorted(users, key=_digest)[: self.sample]}
+        by_digest = sorted(users, key=lambda user: sha256(str(user).encode()).digest())
+        sample = {*by_digest[: self.sample]}
         return tuple(user for user in users if user in sample)
 
 

@@ -59,10 +59,10 @@ def reviews_from_columns(
     >>> log.elapsed_days.tolist()
     [-1, -1, 5]
     """
-    present = {name: values for name, values in columns.items() if values is not None}
     if unknown := columns.keys() - COLUMNS.keys():
         raise TypeError(f"a log has no columns {unknown}")
-    cells = {name: as_whole(column_of(values)).array for name, values in present.items()}
+    present = {name: column_of(values) for name, values in columns.items() if values is not None}
+    cells = {name: as_whole(column).array for name, column in present.items()}
     return Draft(source, pd.DataFrame(cells), left_out=dict(left_out or {})).finished(user, notes)
 
 

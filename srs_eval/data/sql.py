@@ -23,7 +23,6 @@ from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
 from srs_eval.places import masked
 
 _ENVIRONMENT = "env:"
-_QUERY_SHOWN = 60
 _SQLITE = b"SQLite format 3"
 # How drivers end what their connection is doing, called from another thread
 _WAYS = ("interrupt", "cancel_safe", "cancel")
@@ -60,7 +59,7 @@ class Query:
     @property
     def location(self) -> str:
         """Database and beginning of the statement."""
-        words = shorten(self.text, _QUERY_SHOWN, placeholder="…")
+        words = shorten(self.text, 60, placeholder="…")
         return f"{self.path or self.url or 'DuckDB'}: {words}"
 
     def __call__(self) -> pd.DataFrame:

@@ -86,7 +86,6 @@ def _from_iso(values: pd.Series, time_zone: str, latest: float) -> tuple[IntArra
     absent, skipped = np.isnat(moments), np.zeros(len(moments), bool)
     far = (seconds < _EARLIEST - _DAY) | (seconds > latest + _DAY)
     near = np.where(far, np.datetime64(0, "s"), moments).astype("datetime64[us]")
-    is_local &= ~far
     if is_local.any():
         first = np.ones(np.count_nonzero(is_local), bool)  # of an hour that occurs twice
         local = pd.DatetimeIndex(near[is_local])

@@ -73,9 +73,9 @@ def test_a_log_written_and_read_again_keeps_every_review_and_drops_duplicates(tm
 
 def test_words_for_missing_values_and_numbers_that_have_lost_digits_are_nobodys_names():
     words = ["NaN", "nan", "null", "None", "NA", "N/A", "<NA>", "", " ", "NULL", "\\N", "NaT"]
-    for cells in (words, [*words, True]):
+    for cells in (words, [*words, True], ["1.7E+2", "-2e+1"]):
         assert read_names(column_of(cells))[1].all()
-    assert not read_names(column_of(["na", "Null", "none", "0"]))[1].any()
+    assert not read_names(column_of(["na", "Null", "none", "0", "1.70E+2"]))[1].any()
     floats = [-(2.0**53), -(2.0**53) + 1, 2.0**53 - 1, 2.0**53]
     for numbers in (floats, np.array(floats, object)):
         assert read_names(column_of(numbers))[1].tolist() == [True, False, False, True]
