@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from srs_eval.data.files import check_columns, existing, pandas_from_arrow
 from srs_eval.data.options import Columns
 from srs_eval.errors import ConfigError, ReviewLogError, SrsEvalError
-from srs_eval.places import masked
+from srs_eval.places import has_secret, masked
 
 _ENVIRONMENT = "env:"
 _SQLITE = b"SQLite format 3"
@@ -48,10 +48,10 @@ class Query:
         """Raise `ConfigError` if it has no times, or the address may have a password."""
         if self.path is not None and self.url is not None:
             raise ConfigError("data.path and data.url: give one of them")
-        if self.url is not None and not self.url.startswith(_ENVIRONMENT):
+        if self.url is not None and has_secret(self.url):
             raise ConfigError(
-                "data.url=env:NAME: put the address into the environment variable NAME, because "
-                "it may have a password, and options are saved with the run"
+                "data.url has a password, which would be saved with the run: put the address into "
+                "the environment, with data.url=env:NAME"
             )
         if self.columns.day or not self.columns.time:
             raise ConfigError("data=sql needs data.columns.time: rows of a query have no order")
@@ -104,12 +104,14 @@ class Query:
         """Return the address of the database; errors do not quote it: it may have a password."""
         if self.path is not None:
             return sa.URL.create("sqlite", database=self.path)
-        name = str(self.url).removeprefix(_ENVIRONMENT)
+        address = str(self.url)
+        if address.startswith(_ENVIRONMENT):
+            address = os.environ.get(address.removeprefix(_ENVIRONMENT), "")
         try:
-            return sa.make_url(os.environ[name])
-        except (KeyError, sa.exc.ArgumentError):
+            return sa.make_url(address)
+        except sa.exc.ArgumentError:
             example = "such as postgresql://user@host/database"
-            raise ConfigError(f"data.url={self.url}: {name} holds no address {example}") from None
+            raise ConfigError(f"data.url={self.url}: expected an address {example}") from None
 
     def _by_driver(self, statement: Any, running: list[Any]) -> pd.DataFrame:
         """Run a statement by SQLAlchemy."""

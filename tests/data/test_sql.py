@@ -48,6 +48,7 @@ def test_a_query_reads_what_the_file_reads(log, assert_same_logs, monkeypatch):
         of_query(QUERY, log.with_suffix(".sqlite"), columns=COLUMNS),
         of_query(f"{QUERY};", log.with_suffix(".duckdb"), columns=COLUMNS),
         of_query(QUERY, url="env:WAREHOUSE", columns=COLUMNS),
+        of_query(QUERY, url=f"sqlite:///{log.with_suffix('.sqlite')}", columns=COLUMNS),
         of_query(f"SELECT * FROM '{log}'", columns=COLUMNS),
     ):
         assert source.name in ("sql", "log.sqlite", "log.duckdb")
@@ -92,10 +93,9 @@ def test_of_rows_with_one_card_and_time_the_same_one_is_kept():
 
 
 def test_an_address_comes_from_the_environment_and_its_secret_is_not_repeated(monkeypatch):
-    for address in ("postgresql://me:secret@localhost/x", "sqlite:///x.db"):
-        with pytest.raises(ConfigError, match="env:") as caught:
-            of_query(QUERY, url=address)
-        assert "secret" not in str(caught.value)
+    with pytest.raises(ConfigError, match="env:") as caught:
+        of_query(QUERY, url="postgresql://me:secret@localhost/x")
+    assert "secret" not in str(caught.value)
     source = of_query(QUERY, url="env:WAREHOUSE", columns=COLUMNS)
     for address in ("nothing://me:secret@localhost:1/x", "secret", ""):
         monkeypatch.setenv("WAREHOUSE", address)
