@@ -19,7 +19,7 @@ from hydra.core.global_hydra import GlobalHydra
 
 import srs_eval as se
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.errors import ConfigError, FailedAlikeError, FitError, SrsEvalError
+from srs_eval.errors import ConfigError, FitError, SrsEvalError
 from srs_eval.inputs import option_of_data
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.commands import COMMANDS
@@ -151,18 +151,6 @@ ASKED = [
 def test_what_cannot_be_asked_of_a_fit_is_refused(name, given, problem):
     with pytest.raises(SrsEvalError, match=re.escape(problem)):
         getattr(failing(), name)(**given)
-
-
-def test_what_is_no_source_result_or_figure_is_refused():
-    nothing = evaluated(Rate(broken_for=("ann", "ben")), log(), fail_fast=False, **NAMES)
-    for refused in (
-        lambda: se.source(se.source("synthetic"), users=3),
-        lambda: se.algorithm("constant", users=3),
-        lambda: se.load("nothing"),
-        nothing.plot_roc,
-    ):
-        with pytest.raises(ConfigError):
-            refused()
 
 
 def test_arguments_are_given_to_the_option_that_has_them_also_inside_a_program_of_hydra():
@@ -322,10 +310,3 @@ def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
     words = [sys.executable, str(file)] if from_file else [sys.executable, "-"]
     done = process(words, input=SCRIPT)
     assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
-
-
-def test_an_evaluation_whose_first_fits_fail_alike_is_stopped():
-    broken, users = Rate(broken_for=(1, 2, 3, 4)), {"users": 4, "size_scale": 0.02}
-    with pytest.raises(FailedAlikeError):
-        evaluated(broken, **users)
-    assert evaluated(broken, fail_fast=False, **users).facts.failed == 20

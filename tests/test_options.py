@@ -1,10 +1,10 @@
-"""Every option of the command: composed, and built."""
+"""Every option of the command is built."""
 
 import copy
 from functools import cache
 
 import pytest
-from cases import ROOT, rest_nightly
+from cases import ROOT
 from omegaconf import OmegaConf
 
 from srs_eval.errors import ConfigError, ReviewLogError
@@ -22,14 +22,6 @@ BUILT = [name for name, path in OPTIONS.items() if path.parent.name in {*GROUPS}
 def compose(name):
     group, _, option = name.partition("/")
     return composed({"tracking": "none", group: option})
-
-
-# Of every kind some, the others at night.
-@pytest.mark.parametrize("name", rest_nightly(sorted(OPTIONS, key=lambda name: name[::-1]), 12))
-def test_an_option_can_be_chosen_and_says_what_it_is_in_its_first_lines(name):
-    assert set(GROUPS) <= set(compose(name)[0])
-    lines = OPTIONS[name].read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines[:2] if line.startswith("# ") and "@package" not in line]
 
 
 @pytest.mark.parametrize("name", BUILT)

@@ -70,14 +70,6 @@ def test_few_answers_have_a_sentence_and_no_table(compared, page_without_images)
     assert [bool(compare([run]).too_few) for run in runs] == [True, False]
 
 
-def test_the_terminal_shows_ten_models_in_25_lines_of_80_columns(compared):
-    names = [f"a_model_with_a_very_long_name_and_{'arguments_' * 3}{n}" for n in range(9)]
-    runs = ["avg blur=0.1", *(f"{name} blur=0.{n}" for n, name in enumerate(names))]
-    lines = terminal(compared(" | ".join(runs))).splitlines()
-    assert len(lines) <= 23  # and two for the report and for MLflow
-    assert max(map(len, lines)) <= 80
-
-
 def test_the_page_folds_its_details_and_says_little_at_first(compared):
     text = page(compared("avg | ours blur=0.3 | b blur=0.7 | c blur=1"), command="compare a b")
     at_first = re.sub(r"<(head|style|details)\b.*?</\1>", "", text, flags=re.DOTALL)

@@ -164,16 +164,6 @@ def test_a_baseline_is_found_by_its_label_or_any_path_to_its_folder(
             assert compare(runs, baseline=each).baseline == baseline
 
 
-def test_percentages_are_those_of_the_means():
-    rows = rows_of({"avg": TABLE["A"], "mine": np.where(U == 4, np.nan, TABLE["B"])})
-    ours, theirs = (np.delete(TABLE[name], 4).mean() for name in "BA")
-    percents = [0, pytest.approx(100 * (ours / theirs - 1))]
-    assert rows.to_baseline_percent.tolist() == percents
-    for options in ({"metric": "auc"}, {"baseline": "zero"}):
-        percents = rows_of({"avg": TABLE["A"], "zero": 0 * U}, **options).to_baseline_percent
-        assert percents.isna().all()
-
-
 @pytest.mark.parametrize(
     ("names", "baseline"),
     [("oracle hlr avg", "avg"), ("oracle hlr", "hlr"), ("oracle", "oracle"), ("hlr", "hlr")],

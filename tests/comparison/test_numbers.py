@@ -94,6 +94,8 @@ def test_every_number_of_the_frame_is_what_its_name_says(random):
         run = RUNS.index(row.run)
         assert row.mean == pytest.approx(random.mean(run, row.weighting))
         weights = WEIGHTS[row.weighting](random.sizes.astype(float))
+        base = random.mean(1, row.weighting) if random.metric == "log_loss" else math.nan
+        assert row.to_baseline_percent == pytest.approx(100 * (row.mean / base - 1), nan_ok=True)
         lo, hi = mean_of_users(random.values[:, run], weights).interval()
         assert (row.lo, row.hi) == pytest.approx((max(lo, 0), hi))
         assert row.n_effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum())

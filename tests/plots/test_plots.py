@@ -1,8 +1,7 @@
-"""Figures write and draw what the metrics say, and leave no trace in matplotlib."""
+"""Figures write and draw what the metrics say."""
 
 from dataclasses import replace
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -49,8 +48,7 @@ def forgetting(predictions):
     return plots.forgetting_figure(elapsed_sums(predictions), predictions.curves, nth_review=nth)
 
 
-PAIRS = (plots.calibration_figure, plots.roc_figure)
-FIGURES = (*PAIRS, plots.bins_figure, forgetting)
+FIGURES = (plots.calibration_figure, plots.roc_figure, plots.bins_figure)
 
 
 @pytest.mark.slow
@@ -58,7 +56,7 @@ def test_figures_of_odd_inputs_are_drawn_within_their_edges_and_nothing_warns():
     some = one_user(300)
     name = "a_1 on $x$ " + 80 * "long" + "=1"  # taken literally, and cut to fit
     every = [plots.calibration_figure(some, title=name)]
-    every += [make(each) for each in (one_user(3000), *odd()) for make in FIGURES[:3]]
+    every += [make(each) for each in (one_user(3000), *odd()) for make in FIGURES]
     for p in (some.curves.p, some.curves.p[:, ::-1], np.nan * some.curves.p):
         every.append(forgetting(replace(some, curves=replace(some.curves, p=p))))
     scores = np.exp(np.random.default_rng(0).normal(-1, 0.3, 1000))
@@ -69,20 +67,6 @@ def test_figures_of_odd_inputs_are_drawn_within_their_edges_and_nothing_warns():
         figure.draw_without_rendering()
         drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
         assert min(drawn.x0, drawn.y0, width - drawn.x1, height - drawn.y1) > -0.01
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", FIGURES)
-def test_equal_inputs_give_equal_files_and_leave_matplotlib_as_it_was(make, tmp_path):
-    """A tally is as good as predictions."""
-    some, before = one_user(300), dict(matplotlib.rcParams)
-    again = tally(some.p, some.recalled) if make in PAIRS else some
-    one, other = (
-        [file.read_bytes() for file in plots.save_figure(make(of), tmp_path / name, "a")]
-        for name, of in (("one", some), ("other", again))
-    )
-    assert one == other
-    assert (dict(matplotlib.rcParams), matplotlib._pylab_helpers.Gcf.figs) == (before, {})
 
 
 def key(axes):
