@@ -134,9 +134,9 @@ class Job:
         before = json.loads(file.read_bytes()) if file.is_file() else {}
         if before.get("stamp") == self.stamp:
             self.run_id = before["run_id"]
-        if run is not None and setup.tracking.has(self.run_id):
-            # what a kill has left of its removal
+        if run is not None:  # what a kill has left of its removal
             Checkpoint(self.folder, setup.stamp).remove()
+        if run is not None and setup.tracking.has(self.run_id):
             say(f"{setup.label} was finished before, and nothing is fitted: {self.folder}")
             self._ended(run)
             return None

@@ -72,6 +72,9 @@ class Command:
         self._process = server.Process(target=_main, args=about)
         self._process.start()
         self.pid = self._process.pid
+        with suppress(ProcessLookupError):
+            while os.getsid(self.pid) != self.pid:
+                time.sleep(0.001)
         STARTED.append(self)
 
     @property
@@ -147,7 +150,6 @@ class Command:
 
 def _main(folder, said, words, variables, room):
     """Be the command, as a shell starts it."""
-    os.setsid()
     os.chdir(folder)
     os.environ.update(variables)
     for number in (1, 2):
@@ -162,6 +164,7 @@ def _main(folder, said, words, variables, room):
     limits._GRACE = 3.0
     sys.path.insert(0, str(folder))
     sys.argv = ["srs_eval", *words]
+    os.setsid()
     try:
         main()
     finally:  # as an interpreter ends
