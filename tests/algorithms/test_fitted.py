@@ -6,30 +6,26 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from one_step import OneStep
-from random_logs import log_of
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.features.log_odds import DashActR
-from srs_eval.algorithms.fsrs import fsrs_rs
 from srs_eval.algorithms.fsrs.early import Fsrs4, Fsrs45
 from srs_eval.algorithms.fsrs.family import filled, in_order
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.half_life import Hlr
-from srs_eval.engine.objective import recency_weights
-from srs_eval.errors import ConfigError, FitError, FitSkipped
+from srs_eval.errors import FitError, FitSkipped
 
 LATER = np.flatnonzero(REVIEWS.elapsed_days > 0)
 SECOND = LATER[np.unique(REVIEWS.card[LATER], return_index=True)[1]]
-# Five cards that are learned with Good and recalled once: too little to learn anything from.
-ONCE = log_of(np.tile(np.arange(5), 2), [3] * 10, [0] * 5 + [5] * 5)
 
 
+@pytest.mark.parametrize("kind", [Fsrs6, Fsrs7])
 @pytest.mark.parametrize("options", [{"prior_weight": 1e9}, {"fit": "default"}])
-def test_a_strong_prior_and_no_fit_leave_parameters_where_they_were_given(options):
-    given = [*Fsrs6().defaults(whole_days=True)[:20], 0.5]
-    w = fitted(Fsrs6(parameters=given, **options)).parameters
+def test_a_strong_prior_and_no_fit_leave_parameters_where_they_were_given(kind, options):
+    given = [*kind().defaults(whole_days=True)[:-1], 0.5]
+    w = fitted(kind(parameters=given, **options)).parameters
     np.testing.assert_allclose(w, given, rtol=0 if "fit" in options else 1e-3)
 
 
@@ -95,16 +91,6 @@ def test_the_penalty_is_a_shift_and_deviations_of_first_stabilities_and_follows_
         assert falling == pytest.approx(weight / 2.5, abs=1e-4)
 
 
-def test_in_whole_days_the_prior_of_fsrs7_has_a_centre_of_its_own_unless_parameters_are_given():
-    published = Fsrs7().defaults(whole_days=True)
-    moved = np.flatnonzero(np.array(Fsrs7().prior_centre(whole_days=True)) != published)
-    assert moved.tolist() == [25, 27]
-    assert Fsrs7().prior_centre(whole_days=False) == published
-    assert Fsrs7(parameters=published).prior_centre(whole_days=True) == published
-    assert fitted(Fsrs7(), ONCE, np.arange(5, 10)).parameters[25] == pytest.approx(0.5, abs=0.1)
-    assert fitted(Fsrs7(fit="default"), ONCE, np.arange(5, 10)).parameters == published
-
-
 def test_a_larger_first_rating_has_no_smaller_stability(transcript):
     """Of two the rarer moves, and those of ratings that nobody gave are filled in.
 
@@ -156,12 +142,6 @@ def test_what_the_package_returns_or_raises_ends_that_fit_alone(monkeypatch, out
         fitted(FsrsRs())
 
 
-def test_where_the_package_is_missing_it_says_so(monkeypatch):
-    monkeypatch.setattr(fsrs_rs, "_PACKAGE", "no_such_package")
-    with pytest.raises(ConfigError, match=r"no_such_package.*srs-eval\[rs\]"):
-        FsrsRs()
-
-
 def test_standard_errors_of_first_stabilities_are_those_of_their_logarithms_times_them():
     model = fitted(Fsrs6())
     errors = np.array(model.learned.standard_errors)
@@ -170,14 +150,3 @@ def test_standard_errors_of_first_stabilities_are_those_of_their_logarithms_time
     slope = np.where(np.arange(len(errors)) < 4, model.parameters, 1.0)
     assert free[:4].any()
     np.testing.assert_allclose(errors[free], np.sqrt(np.diag(covariance)) * slope[free], rtol=1e-6)
-
-
-def test_weights_of_training_reviews_have_mean_1_whatever_the_recency():
-    algorithm = Hlr(recency="mild")
-    problem = algorithm.problem(REVIEWS)
-    centre = np.array(problem.space.defaults)
-    p = fitted(Hlr(fit="default")).predict(REVIEWS, FOLD.train)
-    losses = -np.log(np.where(REVIEWS.recalled[FOLD.train], p, 1 - p))
-    weight = recency_weights(len(losses), "mild")
-    loss = algorithm.objective(problem, FOLD.train, centre).fisher(centre).loss
-    assert loss == pytest.approx(weight / weight.mean() @ losses, rel=1e-5)

@@ -44,11 +44,11 @@ LOG_ODDS = {
         "LogisticRegression": LogisticEquations(),
     }.items()
     for interval in ("days", "secs")
-    if (name, interval) in REFERENCE
 }
 CASES = [
     pytest.param(key, vector, id="-".join((*key, vector)))
     for key in (*EQUATIONS, *LOG_ODDS)
+    if key in REFERENCE
     for vector in REFERENCE[key]["parameters"]
 ]
 

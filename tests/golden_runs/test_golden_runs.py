@@ -272,10 +272,14 @@ def expect_the_same(name, old, new):
 
 
 QUICK = (
-    *("hlr on josh", "fsrs6 under prequential", "default panel of simulated users"),
-    *("recorded", "csv with skipped users", "failing for some users"),
+    *("hlr on josh", "hlr_duolingo on josh", "fsrs6 under prequential"),
+    *("default panel of simulated users", "recorded", "csv with skipped users"),
+    "failing for some users",
 )
-SLOW = ("fsrs7 in fractional days", "10k layout", "three models of twelve users compared")
+SLOW = (
+    *("fsrs7 in fractional days", "10k layout", "three models of twelve users compared"),
+    *("session_filter on josh", "forecast on josh"),
+)
 REST = [name for name in (*CASES, *COMPARED) if name not in (*QUICK, *SLOW)]
 
 

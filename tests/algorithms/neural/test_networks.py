@@ -16,7 +16,6 @@ from invented import log_of, log_of_all_histories
 from metric_functions import log_loss as mean_log_loss
 from trial import FOLD, REVIEWS, fitted
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.neural.curves import GruCurves, LstmCurves
 from srs_eval.algorithms.neural.network import NetworkModel, network_of
 from srs_eval.algorithms.neural.published import Gru, GruNetwork, GruP, Nn17, Transformer
@@ -27,10 +26,7 @@ from srs_eval.algorithms.recurrent.lstm_equations import LstmEquations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.algorithms.recurrent.sequences import histories_before
 from srs_eval.algorithms.recurrent.weights import Weights
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.protocol.validation import Validation
 
 ALL = json.loads((Path(__file__).parents[2] / "golden/predictions.json").read_text())
 GOLDEN = {golden["name"]: golden for golden in ALL["algorithms"]}
@@ -87,17 +83,6 @@ def test_sizes_and_predictions_equal_the_reference(name):
 def test_without_answer_times_the_network_that_reads_them_skips():
     with pytest.raises(FitSkipped):
         fitted(LstmCurves(), replace(REVIEWS, duration_ms=None))
-
-
-@pytest.mark.parametrize("algorithm", [GruCurves(epochs=1), LstmCurves(epochs=1)])
-def test_inputs_are_standardised_by_what_training_reads(algorithm):
-    model = fitted(algorithm)
-    network = network_of(model.network, model.sizes, model.parameters, torch.float64)
-    network.scaling = model.scaling
-    read = histories_before(REVIEWS, ROWS).review
-    inputs = network.table(REVIEWS)[read, : network.n_scaled].numpy()
-    assert inputs.mean(axis=0) == pytest.approx(0, abs=1e-6)
-    assert inputs.std(axis=0) == pytest.approx(1, abs=1e-6)
 
 
 def test_the_loss_keeps_its_gradient_where_a_probability_would_round_to_0_or_1():
@@ -159,13 +144,6 @@ def test_training_takes_the_steps_of_pytorchs_optimiser_and_tells_each_epochs_lo
     assert len(batches) > 2
     assert ours.vector() == pytest.approx(theirs.vector(), abs=1e-6)
     assert told == pytest.approx(losses, rel=1e-6)
-
-
-def test_recent_reviews_weigh_more_where_the_recipe_says_so():
-    weight = replace(PLAIN, recency=(6.49, 2.4758)).weights(100)
-    assert weight.mean() == pytest.approx(1)
-    assert weight[-1] / weight[0] == pytest.approx(7.49)
-    assert (PLAIN.weights(3) == 1).all()
 
 
 @given(
@@ -250,29 +228,3 @@ def test_only_drawn_weights_depend_on_random_numbers():
         one, other = (fitted(algorithm, seed=seed).parameters for seed in (0, 1))
         assert (one == other) == algorithm.pretrained == (weights is ZEROS)
     assert [Lstm().pretrained, Lstm(hidden=4).pretrained] == [True, False]
-
-
-def test_a_fit_ends_where_log_loss_and_pull_are_least():
-    model = fitted(Lstm(hidden=2, weights=ZEROS, pull=5.0, steps=200))
-    w = np.array(model.parameters)
-
-    def total(share):
-        p = replace(model, parameters=tuple((share * w).tolist())).predict(REVIEWS, ROWS)
-        loss = mean_log_loss(p, REVIEWS.recalled[ROWS]) * len(ROWS)
-        return loss + 5.0 * share**2 * w @ w
-
-    assert abs(total(1.01) - total(0.99)) / 0.02 < 0.02 * 2 * 5.0 * w @ w
-
-
-@pytest.mark.slow
-def test_from_drawn_weights_a_fit_does_not_learn_a_short_log_by_heart():
-    source, losses = SyntheticUsers(users=16, seed=7, max_reviews=6000), []
-    for user in source.users():
-        task = Validation(SrsBenchmark())(source.read(user), same_day=True)
-        (fold,) = task.folds
-        for algorithm in (Lstm(weights=None), Average(prior=0.5)):
-            model = fitted(algorithm, task.reviews, fold.train, seed=1)
-            p = model.predict(task.reviews, fold.test)
-            losses.append(mean_log_loss(p, task.reviews.recalled[fold.test]))
-    drawn, average = np.reshape(losses, (-1, 2)).mean(axis=0)
-    assert drawn < average + 0.01

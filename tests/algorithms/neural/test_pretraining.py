@@ -68,17 +68,6 @@ def test_weights_are_repeated_saved_and_read_back_and_nobody_they_have_seen_is_s
     assert [user.name for user in learned.weights.seen] == [f"user {seed}" for seed in range(4)]
 
 
-def test_pretraining_leads_towards_users():
-    task, losses = trial_task(same_day=True, seed=9), []
-    test, nothing = task.folds[0].test, np.zeros(0, np.int64)
-    for epochs in (1, 15):
-        learned = pretrained(brief(GruCurves, epochs, 100))
-        # Without training reviews, the weights predict as they are.
-        p = fitted(learned, task.reviews, nothing).predict(task.reviews, test)
-        losses.append(-np.log(np.where(task.reviews.recalled[test], p, 1 - p)).mean())
-    assert losses[1] < losses[0] - 0.05
-
-
 DAYS = SrsBenchmark()(REVIEWS, same_day=False).reviews
 SECONDS = SrsBenchmarkSecs()(REVIEWS, same_day=True).reviews
 LATER = np.flatnonzero(DAYS.elapsed_days != 0)
