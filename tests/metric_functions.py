@@ -50,9 +50,3 @@ auc, brier, log_loss, smece, smece_exact, ece = (
 def scored(metric, predictions):
     """Score predictions by a metric."""
     return Panel([metric]).score(predictions)[metric.name]
-
-
-def rmse_bins(p, recalled, elapsed_days, nth_review, lapses):
-    """Compute RMSE(bins) of predictions with their facts."""
-    facts = {"elapsed_days": elapsed_days, "nth_review": nth_review, "lapses": lapses}
-    return scored(METRIC["rmse_bins"], predicted(p, recalled, **facts))

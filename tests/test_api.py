@@ -193,8 +193,6 @@ def test_fits_that_fail_or_are_skipped_are_shown_and_replaced_by_nothing():
 def test_results_of_one_label_are_told_apart_and_one_user_has_no_distribution():
     one, other = (evaluated("avg", users=1, size_scale=0.02, seed=seed) for seed in (1, 2))
     assert [*se.compare([one, other]).table.index] == ["avg (result 1)", "avg (result 2)"]
-    with pytest.raises(ConfigError, match="more than once: avg"):
-        se.compare([one, one])
     with pytest.raises(ConfigError, match="avg keeps nothing"):
         one.plot_users()
 

@@ -109,12 +109,7 @@ STEEP = "fsrs7(fit=reference, recency=steep)"
         ("sm2", {}, "srs_benchmark", "SM2"),
         ("constant", {"p": 0.9}, "srs_benchmark", "90%"),
         # what is not done there
-        (
-            "fsrs6(prior_weight=2.0)",
-            {"fit": "newton"},
-            "srs_benchmark",
-            "FSRS-6-short-newton-prior_weight=2.0",
-        ),
+        ("fsrs6(k=2.0)", {"fit": "newton"}, "srs_benchmark", "FSRS-6-short-newton-k=2.0"),
         ("hlr", REFERENCE, "srs_benchmark_refit50_cold", "HLR-refit50-cold"),
         ("mine(a/b=../x)", {}, "srs_benchmark_secs", "mine_a_b=.._x_-secs-no_answer_time"),
     ],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from invented import log_of_all_histories
-from metric_functions import log_loss, rmse_bins
+from metric_functions import METRIC, log_loss, predicted, scored
 from one_step import OneStep
 from published import EQUATIONS
 
@@ -132,7 +132,7 @@ def test_fits_and_predictions_are_the_published_ones(josh_log, name):
     assert log_loss(p, recalled) == pytest.approx(golden["pooled"]["LogLoss"], abs=all_folds)
     if algo == "rmse_bins_exploit":
         tested = np.concatenate([fold.test for fold in task.folds])
-        facts = log.elapsed_days[tested], task.nth_review[tested], task.lapses[tested]
-        assert rmse_bins(p, recalled, *facts) == pytest.approx(
-            golden["pooled"]["RMSE_bins"], abs=1e-6
-        )
+        facts = {name: getattr(task, name)[tested] for name in ("nth_review", "lapses")}
+        facts["elapsed_days"] = log.elapsed_days[tested]
+        found = scored(METRIC["rmse_bins"], predicted(p, recalled, **facts))
+        assert found == pytest.approx(golden["pooled"]["RMSE_bins"], abs=1e-6)

@@ -32,22 +32,7 @@ NO_MODEL = r"No model is better than each user's average \(avg, log loss 0\."
         ("avg blur=2 | ours", BEST, "All others are clearly worse."),
         ("avg blur=0.1 | ours | b blur=0.15", "ours", "That can be noise. b is not clearly worse."),
         ("avg | other blur=2", NO_MODEL, "All others are clearly worse."),
-        (
-            "avg blur=1 | other blur=3 | mine failed=[3] | intersect=true",
-            "Apart from mine, no model is better",
-            "All others that may lead are clearly worse.",
-        ),
-        (
-            "avg blur=1 | oracle sees_truth=true | seen in_sample=true | ours blur=0.5",
-            "ours ",
-            None,
-        ),
         ("oracle sees_truth=true | seen in_sample=true", ".* but no model here may lead", ""),
-        (
-            "avg blur=0.1 | ours when=at_review",
-            "Predicted at the card's previous review, avg",
-            None,
-        ),
         ("avg blur=1 | ours | late when=at_review", "Predicted", ".*Predicted at the review, late"),
         ('a users=[1] rows={"1":[0,60]}', "Too few answers to tell: 60 scored, ", "It takes 100"),
         ("ours | metric=auc", r"ours: auc 0\.\d{4}\.", ""),
@@ -56,9 +41,7 @@ NO_MODEL = r"No model is better than each user's average \(avg, log loss 0\."
 def test_the_sentence_claims_no_more_than_the_intervals(compared, words, said, doubt):
     first, second = headline(compared(words))
     assert re.match(said, first), first
-    if doubt is not None:
-        assert re.match(doubt, second), second
-        assert doubt or not second
+    assert re.match(doubt or "$", second), second
 
 
 def test_few_answers_have_a_sentence_and_no_table(compared, page_without_images):
@@ -163,15 +146,11 @@ def test_what_is_left_out_is_said_in_every_output_and_adds_up(
     assert lost == ([7, 12 - users] if few else [7])
     lost, whole = 20 - users, 3_100 - reviews
     shares = f"{5 * lost} % of the users ({lost} of 20 read) and {whole / 40:.0f} % of the reviews"
-    said = [f"{shares} ({whole:,} of 4,000 read) left out"]
-    said += [f"{users} users, {reviews:,} reviews scored"]
-    restricted = f"Restricted to what all runs scored: {reviews} of 2,480 reviews, 2 of 12 users"
-    said += [restricted, "few kept no predictions"] if few else []
     for form in (terminal, markdown, latex, page):
         text = " ".join(re.sub(r"\\|&nbsp;", " ", form(standings)).split())
-        assert all(each in text for each in said), form.__name__
-    assert f"{users} of 20 users and {reviews:,} of 4,000 reviews are compared" in text
-    assert "Never scored: the first of their card (900)" in text
+        assert f"{shares} ({whole:,} of 4,000 read) left out" in text, form.__name__
+        assert f"{users} users, {reviews:,} reviews scored" in text, form.__name__
+        assert ("Restricted to what all runs scored" in text) == bool(few), form.__name__
 
 
 def model(scores, reviews=200, **facts):

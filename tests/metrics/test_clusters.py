@@ -246,9 +246,6 @@ def test_each_resample_draws_as_many_clusters_as_there_are():
 # All there is, at one threshold: the others are the same code.
 AT_90 = full_panel(thresholds=[0.9])
 TEMPORAL = Panel([metric for metric in AT_90 if metric.name.startswith("temporal_")])
-# What is another number when every review is there twice: counts, levels of chance, and those
-# with a lattice or a window of a whole number of reviews.
-DEPENDS_ON_N = {"log_loss_certain_wrong", "smece_floor", "rmse_bins_floor", "smece", "ici"}
 
 coarse = st.integers(0, 20).map(lambda k: k / 20)
 facts = st.tuples(
@@ -264,18 +261,13 @@ def scores_of(histories, **changed):
 
 
 @settings(max_examples=12, deadline=None)
-@given(st.lists(facts, min_size=1, max_size=40), st.randoms())
-def test_scores_are_within_their_bounds_and_neither_order_nor_doubling_matters(histories, random):
-    n, once = len(histories), scores_of(histories)
-    shuffled = scores_of(random.sample(histories, n))
-    doubled = {**scores_of(histories * 2), **{name: once[name] for name in DEPENDS_ON_N}}
-    for other in (shuffled, doubled):  # the exact error is solved by iteration
-        assert other == pytest.approx(once, rel=1e-8, abs=1e-8, nan_ok=True)
-    single = np.array([p for p, *_ in histories], np.float32)
-    alike = [{"recalled": np.full(n, outcome)} for outcome in (True, False)]
-    alike += [{"p": np.full(n, p)} for p in (0.0, 1.0, 0.9)]
-    some = [scores_of(histories, **changed) for changed in (*alike, {"p": single})]
-    for scores in (once, *some, scores_of(histories[:1])):
+@given(st.lists(facts, min_size=1, max_size=40))
+def test_scores_of_any_reviews_are_within_their_bounds(histories):
+    n = len(histories)
+    changes = [{}, {"p": np.array([p for p, *_ in histories], np.float32)}]
+    changes += [{"recalled": np.full(n, outcome)} for outcome in (True, False)]
+    changes += [{"p": np.full(n, p)} for p in (0.0, 1.0, 0.9)]
+    for scores in (scores_of(histories, **changed) for changed in changes):
         for metric in AT_90:
             value, (lowest, highest) = scores[metric.name], metric.bounds
             assert isinstance(value, float)

@@ -154,11 +154,8 @@ def test_scores_are_a_dictionary_a_frame_and_a_table_of_what_a_run_prints(of_use
     frame = result.to_frame()
     assert list(frame.index) == list(result)
     assert tuple(frame.loc["auc", ["score", "lo", "hi", "better"]]) == (auc, lo, hi, "higher")
-    rows = {row.split()[0]: row for row in str(result).splitlines()}
-    assert rows["auc"].split()[1:5] == [f"{auc:.4f}", f"{lo:.4f}", "…", f"{hi:.4f}"]
-    assert f"{result['smece_floor']:.4f} by chance" in rows["smece"]
-    assert "threshold_bias_at_0_9" in rows
-    assert not {"rmse_bins", "ece", "threshold_bias_at_0_7"} & {*rows}  # undefined, or not shown
+    (row,) = [row.split() for row in str(result).splitlines() if row.startswith("auc ")]
+    assert row[1:5] == [f"{auc:.4f}", f"{lo:.4f}", "…", f"{hi:.4f}"]
 
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -180,13 +177,10 @@ def test_options_are_the_panels_of_the_library_and_can_be_changed():
     assert "confusion_tpr_at_0_85" in names
     assert not {"confusion_tpr_at_0_9", "ece"} & set(names)
     ece = "+panel.metrics.ece_5={_target_:srs_eval.metrics.scores.ece,_partial_:true,bins:5}"
-    panel = build("default", ece)
-    scores = panel.score(predictions)
+    scores = build("default", ece).score(predictions)
     assert scores["ece_5"] != scores["ece"]
-    # Hydra's own partials would check their target in each call, for ten times as long
-    assert {type(each.function) for each in panel} == {partial}
-    assert np.isfinite([*build("quick").score(predictions).values()]).all()
-    assert np.isfinite([*full_panel().score(predictions).values()]).all()
+    for each in (build("quick"), full_panel()):
+        assert np.isfinite([*each.score(predictions).values()]).all()
 
 
 @metric("higher", bounds=(0, 0.5))
