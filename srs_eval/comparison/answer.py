@@ -26,7 +26,7 @@ from srs_eval.runs.summary import FEWEST_OF_A_KIND, FEWEST_REVIEWS, TRAITS, Cove
 
 AVERAGES = ("avg", "avg_smoothed")  # What knowing nothing about a card gives
 # When predictions are made, and what each word means
-_WHEN = {"previous_review": "before", "day_before": "day before", "at_review": "at review"}
+_WHEN = {"previous_review": "before", "day_before": "day", "at_review": "at"}
 _WHEN |= {UNKNOWN: "unknown"}
 _MEANING = "when: predicted right after the card's review before, the day before, or at the review"
 _TEXTS = ("model", "when", "99 % interval", "verdict")
