@@ -3,7 +3,6 @@
 It is a module of its own so that other packages can be tried with it where no checkout is.
 """
 
-import os
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import ClassVar
@@ -341,6 +340,14 @@ def a_step_learns_from_test_rows(self, reviews, rows, rng):
     yield self.fit(reviews, rows, rng)
 
 
+def the_last_step_is_of_half_the_rows(self, reviews, rows, rng):
+    yield self.fit(reviews, rows[: len(rows) // 2], rng)
+
+
+def a_step_without_parameters(self, reviews, rows, rng):
+    yield Model(self.fit(reviews, rows, rng).predicted)
+
+
 _ANSWERS: dict = {}
 _EASINESS: dict = {}
 
@@ -361,16 +368,6 @@ def keeps_the_latest_table(reviews, rows):
     return lambda log, rows: np.array([_EASINESS.get(card, 0.9) for card in log.card[rows]])
 
 
-class EndsAWorker(Honest):
-    def __init__(self):
-        self.home = os.getpid()
-
-    def predicted(self, reviews, rows):
-        if os.getpid() != self.home:
-            os._exit(3)
-        return super().predicted(reviews, rows)
-
-
 class KeepsALambda(Honest):
     def __init__(self):
         self.curve_of = lambda elapsed: forgetting(elapsed)
@@ -385,10 +382,13 @@ caught(
 caught(
     SAME,
     varied("RefitChangesTheModelItStartsFrom", Learns, refit=refit_changes_its_start),
+    varied("ItsStepsEndElsewhere", Learns, fit_in_steps=the_last_step_is_of_half_the_rows),
+    varied("ItsStepsHaveNoParameters", Learns, fit_in_steps=a_step_without_parameters),
+    varied("HasNoSteps", Learns, fit_in_steps=lambda self, *_: []),
     made("KeepsTheLatestTable", keeps_the_latest_table),
 )
 caught(SOUND, WritesIntoWhatItGets)
-caught(WORKER, KeepsAnswersByLength, KeepsALambda, EndsAWorker)
+caught(WORKER, KeepsAnswersByLength, KeepsALambda)
 
 
 def skips_every_user(reviews, rows):

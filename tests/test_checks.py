@@ -25,7 +25,6 @@ from srs_eval.evaluation.checks import (
 )
 from srs_eval.evaluation.checks.lookahead import check_quickly
 from srs_eval.evaluation.checks.toy_log import trial_task
-from srs_eval.evaluation.checks.trial import one_sided
 from srs_eval.metrics.panel import default_panel
 from srs_eval.runs.evaluation import refuse_lookahead
 
@@ -72,22 +71,6 @@ def test_a_task_of_ones_own_is_used_and_left_as_it_was():
     with pytest.raises(CheckFailed):
         check_algorithm(ChangesItsInput(), task)
     np.testing.assert_array_equal(task.reviews.elapsed, copy)
-
-
-@pytest.mark.parametrize(
-    ("towards", "refused"),
-    [
-        ([1e-13] * 3, True),  # all that there are
-        ([1e-13] * 3 + [0.0], False),
-        ([-1e-13] * 40 + [1e-13], True),
-        ([1e-13, -1e-13] * 20, False),
-        ([1e-13] * 5 + [0.0] * 40, False),  # as it happens
-        ([1e-13] * 20 + [0.0] * 40, True),
-        ([], False),
-    ],
-)
-def test_rounding_may_not_take_sides(towards, refused):
-    assert ("same side" in one_sided(np.array(towards))) == refused
 
 
 def test_an_algorithm_has_to_say_what_tables_need_to_know():

@@ -18,7 +18,7 @@ from offenders import Learns, SharesOneArrayAmongItsModels, WritesIntoWhatItGets
 from saved import assert_same, result_from
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned
-from srs_eval.algorithms.baselines import Average, Constant
+from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.data.reviews import reviews_fingerprint
@@ -188,20 +188,6 @@ def test_what_comes_of_a_fit_is_on_record_and_other_folds_are_kept(one, outcome,
     kept = [0, 1, 2, 3, 4] if fit.predicts else [0, 1, 3, 4]
     assert np.unique(result.predictions.fold).tolist() == kept
     assert fit.predicts or evaluate(Ends(outcome), one).predictions is None
-
-
-@pytest.mark.parametrize("wanted", [42, 10_000])
-def test_every_algorithm_is_asked_for_the_same_forgetting_curves(one, wanted):
-    task = SrsBenchmark()(one.read(1), same_day=False)
-    rows = []
-    for fold, size in zip(task.folds, (8, 8, 9, 8, 9), strict=True):
-        drawn = np.random.default_rng((0, zlib.crc32(b"1"), fold.number, 1))
-        size = min(len(fold.test), max(size, wanted // 5))
-        rows += np.sort(task.log_row[drawn.choice(fold.test, size, replace=False)]).tolist()
-    drawing = Ends(Curve(lambda elapsed: np.full(elapsed.shape, 0.5)))
-    for algorithm in (Fsrs6(fit="default"), Constant(), drawing):
-        curves = evaluate(algorithm, one, curves=wanted).predictions.curves
-        assert curves.row.tolist() == rows
 
 
 def test_forgetting_curves_are_at_the_intervals_of_reviews_and_pass_through_predictions(one):

@@ -11,17 +11,13 @@ from anki_files import ROWS, collection, opened
 from bench_module import BenchModule, ModuleModel
 from clanki import TABLES, ClankiCollection
 from commands import QUIET, SMALL, run_here
-from ensemble import Ensemble
 from evidence import either, first_alarm, log_evidence
 from mlflow import MlflowClient
-from scipy.special import expit, logit
 from simulated_app import log_of
 from sklearn.metrics import log_loss
-from trial import FOLD, REVIEWS, fitted
+from trial import fitted
 
 import srs_eval as se
-from srs_eval.algorithms.baselines import Average
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.half_life import Hlr
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ReviewLogError
@@ -43,13 +39,6 @@ def test_a_plug_in_is_tried_for_lookahead_and_runs_from_its_option_file(
     words = ["--config-dir", str(option.parents[1]), f"algo={option.stem}", *SMALL, *QUIET]
     assert run_here([*words, "hydra.run.dir=run"]) == 0
     assert math.isfinite(se.load("run").scores["log_loss"].mean())
-
-
-def test_an_ensemble_is_the_mean_of_log_odds_of_what_each_predicts_alone():
-    members = {"a": Fsrs6(), "b": Average()}
-    z = [logit(fitted(each).predict(REVIEWS, FOLD.test)) for each in members.values()]
-    p = fitted(Ensemble(members)).predict(REVIEWS, FOLD.test)
-    np.testing.assert_allclose(p, expit(np.mean(z, axis=0)), rtol=1e-9)
 
 
 def test_a_module_predicts_and_learns_what_the_same_equations_do_in_the_engine():

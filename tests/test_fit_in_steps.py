@@ -10,13 +10,11 @@ from srs_eval.algorithms.algorithm import FittingInSteps, Learned, WarmStarting
 from srs_eval.algorithms.baselines import Average
 from srs_eval.algorithms.recurrent.lstm import Lstm, LstmPublished
 from srs_eval.errors import FitError, FitSkipped
-from srs_eval.evaluation.checks import CheckFailed, check_repetition
 from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.protocol.validation import Validation
 
 WARM = SrsBenchmark(refits=8)
-STEPS = 4
 
 
 class Continues(WarmStarting):
@@ -42,21 +40,12 @@ class Continues(WarmStarting):
 
 
 class Walks(FittingInSteps):
-    """Goes towards the mean of the training rows, and errs a little; `change` makes other steps."""
-
-    def __init__(self, change=lambda steps: steps):
-        self.change = change
-
-    def fit(self, reviews, rows, rng):
-        return [*self.walked(reviews, rows, rng)][-1]
+    """Goes towards the mean of the training rows."""
 
     def fit_in_steps(self, reviews, rows, rng):
-        yield from self.change(self.walked(reviews, rows, rng))
-
-    def walked(self, reviews, rows, rng):
-        mean, p = (reviews.recalled[rows].mean() if len(rows) else 0.9), 0.5
-        for _ in range(STEPS):
-            p = 0.05 + 0.9 * ((p + mean) / 2 + 0.01 * rng.random())
+        p = 0.5
+        for _ in range(4):
+            p = (p + reviews.recalled[rows].mean()) / 2
             yield Told(p, (p,))
 
 
@@ -100,7 +89,7 @@ def test_the_loss_on_test_rows_is_noted_after_each_step_unless_it_starts_from_ot
     result = evaluated(logs_of(1), walks)
     p, recalled = result.predictions.p, result.predictions.recalled
     (fit,) = result.fits
-    assert len(fit.test_log_loss) == STEPS
+    assert len(fit.test_log_loss) == 4
     assert fit.test_log_loss[-1] == pytest.approx(-np.log(np.where(recalled, p, 1 - p)).mean())
     walks.pretrained = True
     assert evaluated(logs_of(1), walks).fits[0].test_log_loss == ()
@@ -120,20 +109,3 @@ def test_that_a_network_is_asked_for_the_loss_on_test_rows_changes_nothing(logs_
     assert (one.parameters, one.training_loss) == (other.parameters, other.training_loss)
     assert len(one.test_log_loss) == len(one.training_loss) > 1
     assert other.test_log_loss == ()
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda steps: [Told(step.p) for step in steps], "learned differs .* last step"),
-        (lambda steps: [*steps][:-1], "prediction .* after the last step"),
-        (lambda steps: [], "raises RuntimeError"),
-        (lambda steps: steps, None),
-    ],
-)
-def test_steps_that_lead_elsewhere_than_the_fit_are_found(change, reason):
-    if reason is None:
-        check_repetition(Walks(change))
-    else:
-        with pytest.raises(CheckFailed, match=reason):
-            check_repetition(Walks(change))

@@ -16,7 +16,7 @@ from srs_eval.algorithms.half_life import Hlr
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.algorithms.sessions.session_filter import Mixture
 from srs_eval.data.reviews import GROUPS
-from srs_eval.errors import ConfigError, FitSkipped
+from srs_eval.errors import FitSkipped
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 
 
@@ -61,12 +61,6 @@ def test_declarations_and_curves_follow_from_the_others(algorithm, same_day, whe
         curve = model.predict_at(REVIEWS, FOLD.test, np.hstack([now, 3 * now]))
         np.testing.assert_allclose(curve[:, 0], model.predict(REVIEWS, FOLD.test), rtol=1e-12)
         assert (curve[:, 1] <= curve[:, 0]).all()
-
-
-@pytest.mark.parametrize("build", [PerGroup, lambda base: Mixture(sbd=base)])
-def test_what_is_no_algorithm_is_refused(build):
-    with pytest.raises(ConfigError, match=r"(base|sbd)=fsrs6"):
-        build("fsrs6")
 
 
 def test_log_odds_of_a_mixture_are_the_weighted_mean_of_the_others():

@@ -9,9 +9,9 @@ from one_step import OneStep
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.features.log_odds import DashActR
-from srs_eval.algorithms.fsrs.early import Fsrs4, Fsrs45
+from srs_eval.algorithms.fsrs.early import Fsrs45
 from srs_eval.algorithms.fsrs.family import filled, in_order
-from srs_eval.algorithms.fsrs.fsrs6 import Fsrs5, Fsrs6
+from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.fsrs.fsrs7 import Fsrs7
 from srs_eval.algorithms.fsrs.fsrs_rs import FsrsRs
 from srs_eval.algorithms.half_life import Hlr
@@ -70,25 +70,6 @@ def test_a_loss_that_is_not_finite_is_an_error_that_names_the_user(algorithm, me
     elapsed[FOLD.train[-1]] = np.nan
     with pytest.raises(FitError, match=f"{algorithm.name}: user trial: "):
         fitted(algorithm(fit=method), replace(REVIEWS, elapsed=elapsed))
-
-
-@pytest.mark.parametrize("version", [Fsrs4, Fsrs45, Fsrs5, Fsrs6, Fsrs7])
-def test_the_penalty_is_a_shift_and_deviations_of_first_stabilities_and_follows_the_clock(version):
-    space = version().space(version().equations(whole_days=True))
-
-    def penalty(n_reviews=500, *, whole_days=True, **options):
-        return version(**options).penalty(space, n_reviews, whole_days=whole_days)
-
-    expected = (1.77778 * np.eye(4) - 0.41830) / 2
-    for whole_days, share in zip((True, False), version.later_prior, strict=True):
-        matrix = penalty(whole_days=whole_days)
-        np.testing.assert_allclose(matrix[:4, :4], expected, atol=1e-5)
-        assert not matrix[:4, 4:].any()
-        np.testing.assert_allclose(np.diag(matrix)[4:], share * 2.5 / np.square(space.spread[4:]))
-    np.testing.assert_allclose(penalty(prior_weight=3), 3 * penalty())
-    for n, weight in ((0, 4.5), (5_000, 0.8636), (10_000_000, 0.5002)):
-        falling = penalty(n)[-1, -1] / penalty()[-1, -1]
-        assert falling == pytest.approx(weight / 2.5, abs=1e-4)
 
 
 def test_a_larger_first_rating_has_no_smaller_stability(transcript):

@@ -13,7 +13,6 @@ from srs_eval.engine.objective import (
     Objective,
     PackedLoss,
     feasible,
-    recency_weights,
     standard_errors,
 )
 from srs_eval.engine.packing import pack
@@ -131,13 +130,3 @@ def test_parameters_that_make_no_sense_are_refused_with_all_problems(given, prob
         assert str(refused.value).count("  - ") == problems
     else:
         assert SPACE.checked(given, "example") == tuple(given)
-
-
-def test_recent_reviews_weigh_as_published():
-    assert recency_weights(101, "mild")[[0, 50, 100]].tolist() == [0.25, 0.25 + 0.75 / 8, 1.0]
-    steep, quartic = (recency_weights(100, name) for name in ("steep", "quartic"))
-    np.testing.assert_allclose(steep[[0, 50]], [0.0667, 0.0667 + 0.9333 / 2**11.25])
-    assert steep[-1] < 1  # the newest review is not quite the present
-    assert quartic[[0, -1]].tolist() == [0.1, 1.0]
-    assert quartic[50] == pytest.approx(0.1 + 0.9 * (50 / 99) ** 4)
-    assert recency_weights(3, "none").tolist() == [1, 1, 1]

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,14 +179,6 @@ def test_every_target_is_read_after_the_earlier_reviews_of_its_card_and_nothing_
 def test_a_diverged_fit_names_the_user_and_what_to_try(algorithm, advice):
     with pytest.raises(FitError, match=advice):
         fitted(algorithm)
-
-
-def test_without_pytorch_the_error_says_what_to_install():
-    code = "import sys; sys.modules['torch'] = None; import srs_eval.algorithms.neural.published"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    told = done.stderr.splitlines()[-1]
-    assert told.startswith("srs_eval.errors.ConfigError: ")
-    assert "pip install 'srs-eval[neural]'" in told
 
 
 def test_predictions_are_those_of_pytorchs_lstm():

@@ -21,7 +21,6 @@ from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.checks.toy_log import trial_task
-from srs_eval.evaluation.evaluate import EvaluateUser
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.scores import log_loss
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
@@ -140,11 +139,10 @@ def test_the_program_repeats_itself_and_nobody_it_has_learned_from_is_scored(tmp
         learn([f"weights={path}", "algo.hidden=2", "data.users=3", "data.size_scale=0.02"])
         assert "78 parameters" in capsys.readouterr().out
     assert paths[0].read_bytes() == paths[1].read_bytes()
-    source = SyntheticUsers(users=4, size_scale=0.02)
     learned = se.algorithm("lstm", hidden=2, weights=str(paths[0]))
-    evaluate = EvaluateUser(source, learned, SrsBenchmark(), seed=0, curves=0)
-    fits = [evaluate(user).fits for user in source.users()]
-    assert [{fit.status for fit in each} for each in fits] == [{"skipped"}] * 3 + [{"ok"}]
+    log = SyntheticUsers(users=4, size_scale=0.02).read(3)
+    with pytest.raises(FitSkipped, match="was seen in pretraining"):
+        fitted(learned, log, np.arange(len(log)))
 
 
 @pytest.mark.slow
