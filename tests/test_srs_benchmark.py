@@ -93,9 +93,7 @@ def test_lines_have_the_parameters_of_groups_and_notes_count_users_without_one(r
 
 
 REFERENCE = {"fit": "reference"}
-EQUALISED = "srs_benchmark_equalised_published"
 DECK = {"base": {**REFERENCE, "_target_": "srs_eval.algorithms.any.Fsrs6"}, "group": "deck"}
-STEEP = "fsrs7(fit=reference, recency=steep)"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ STEEP = "fsrs7(fit=reference, recency=steep)"
     [
         ("fsrs6(fit=reference)", REFERENCE, "srs_benchmark", "FSRS-6-short"),
         ("fsrs6(fit=s0)", {"fit": "s0"}, "srs_benchmark", "FSRS-6-S0-short"),
-        (STEEP, REFERENCE, EQUALISED, "FSRS-7-short-secs-recency-equalize_test_with_non_secs"),
+        ("fsrs6(recency=steep)", REFERENCE, "srs_benchmark", "FSRS-6-short-recency"),
         ("per_group", DECK, "srs_benchmark", "FSRS-6-short-deck"),
         ("lstm_curves", {}, "srs_benchmark_secs_published", "LSTM-short-secs-duration"),
         ("sm2", {}, "srs_benchmark", "SM2"),

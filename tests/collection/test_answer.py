@@ -23,7 +23,6 @@ from srs_eval.collection.answer import Answer
 from srs_eval.collection.command import Collection, report
 from srs_eval.collection.intervals import Models, Next, load
 from srs_eval.collection.left_out import funnel
-from srs_eval.collection.lists import at_limits, minutes
 from srs_eval.collection.page import page
 from srs_eval.collection.study import MAY, Study, difference
 from srs_eval.collection.truth import by_level
@@ -88,7 +87,8 @@ def test_reviews_that_cannot_be_judged_leave_the_answer_open():
     assert Belief.of(own, None, seen=0.05).chance == Belief.of(own, None).chance  # nothing known
 
 
-AT_LIMIT = (*DEFAULTS[:3], 100.0, *DEFAULTS[4:])
+# Two of them, one as it is pasted
+AT_LIMITS = (0.0010004, *DEFAULTS[1:3], 100.0, *DEFAULTS[4:])
 BETTER, NOISE, WORSE = percent(-5, -6, -4), percent(-0.5, -1.2, 0.2), percent(5, 4, 6)
 
 
@@ -99,7 +99,7 @@ BETTER, NOISE, WORSE = percent(-5, -6, -4), percent(-0.5, -1.2, 0.2), percent(5,
         (BETTER, DEFAULTS, 900, 200, 365, ""),
         (BETTER, DEFAULTS, 2900, 1000, None, ""),
         (BETTER, DEFAULTS, 9000, 1000, 1000, ""),
-        (BETTER, AT_LIMIT, 300, 200, 365, "1 of 21 parameters"),
+        (BETTER, AT_LIMITS, 300, 200, 365, "2 of 21 parameters"),
         (NOISE, DEFAULTS, 300, 200, 365, "not clearly better"),
         (NOISE, DEFAULTS, 100, 200, None, "not clearly better"),
         (WORSE, DEFAULTS, 300, 200, 365, "worse"),
@@ -123,13 +123,6 @@ def test_long_intervals_get_a_limit_which_the_first_line_names(
     assert (str(maximum) in made.do()) == (maximum is not None)
     assert doubts in made.doubt()
     assert bool(doubts) == bool(made.doubt())
-
-
-def test_lists_with_parameters_at_limits_or_stabilities_of_minutes_are_known():
-    assert (at_limits(DEFAULTS), at_limits(AT_LIMIT)) == (0, 1)
-    assert at_limits((0.0010004, *DEFAULTS[1:])) == 1  # as it is pasted
-    assert minutes((0.0098, 0.0613, *DEFAULTS[2:])) == ["Again (14 minutes)"]
-    assert not minutes(DEFAULTS)
 
 
 def test_what_published_users_show_is_computed_again():

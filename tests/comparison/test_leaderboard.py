@@ -113,16 +113,12 @@ def test_runs_carry_their_protocol_or_folder_where_their_names_do_not_tell(make_
     plain = read_entry(make_run("a", folder="first"))
     refit = read_entry(make_run("b", protocol="srs_benchmark_refit50"))
     again = read_entry(make_run("a", folder="second"))
+    other = replace(again, place=Path("elsewhere/first"))
     published = replace(plain, name="c", facts=Summary("c"))
-    for runs, names in (
-        ([plain, refit, published], ["a", "b (srs_benchmark_refit50)", "c"]),
-        ([plain, again], ["a (first)", "a (second)"]),
-        (
-            [plain, replace(again, place=Path("elsewhere/first"))],
-            [f"a ({plain.place})", f"a ({Path('elsewhere/first')})"],
-        ),
-    ):
-        assert [*compare(runs).runs] == names
+    names = {"a": plain, "b (srs_benchmark_refit50)": refit, "c": published}
+    assert [*compare([*names.values()]).runs] == [*names]
+    assert [*compare([plain, again]).runs] == ["a (first)", "a (second)"]
+    assert [*compare([plain, other]).runs] == [f"a ({each.place})" for each in (plain, other)]
 
 
 def test_a_folder_stands_for_all_runs_below_that_scored_users_in_the_order_of_jobs(
