@@ -1,10 +1,9 @@
-"""Models without recurrent equations: definitions in loops, derivatives, and fits."""
+"""Models without recurrent equations: derivatives, days, and beliefs."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import Bounds, minimize
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms import history
@@ -13,13 +12,11 @@ from srs_eval.algorithms.features.log_odds import ActR, Dash, DashActR, DashMcm
 from srs_eval.algorithms.features.logistic import Logistic, on_same_day
 from srs_eval.algorithms.half_life import updated
 from srs_eval.algorithms.history import history_of
-from srs_eval.engine.objective import standard_errors
 from srs_eval.errors import FitSkipped
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 
 SECONDS = SrsBenchmarkSecs()(REVIEWS, same_day=True).reviews
 KINDS = (ActR, Logistic, Dash, DashMcm, DashActR)
-ROWS = FOLD.train
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -36,21 +33,6 @@ def test_log_odds_have_the_derivatives_they_say_however_many_are_held(monkeypatc
     monkeypatch.setattr(history, "HELD", 25)
     few = log_odds.at(history_of(reviews), rows, reviews.elapsed[rows])(w)
     np.testing.assert_allclose(few[0], z, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_fit_ends_where_the_loss_is_least_and_knows_how_uncertain_that_is(kind):
-    model, problem = fitted(kind()), kind().problem(REVIEWS)
-    space, w = problem.space, np.array(model.parameters)
-    centre = np.array(space.defaults)
-    loss = kind().objective(problem, ROWS, centre)
-    assert space.checked(model.parameters, "fitted") == model.parameters
-    bounds = Bounds(space.lower, space.upper)
-    other = minimize(lambda at: loss.fisher(at)[:2], centre, jac=True, bounds=bounds)
-    assert loss.fisher(w).loss == pytest.approx(other.fun, rel=1e-5)
-    assert loss.fisher(w).loss < loss.fisher(centre).loss
-    errors = standard_errors(loss.fisher(w).information, w, space)
-    np.testing.assert_allclose(model.learned.standard_errors, errors, rtol=1e-6)
 
 
 def test_days_end_between_what_was_the_same_day_and_what_was_not():

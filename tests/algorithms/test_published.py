@@ -20,7 +20,6 @@ from srs_eval.algorithms.features.log_odds import (
 )
 from srs_eval.algorithms.features.logistic import LogisticEquations
 from srs_eval.algorithms.fsrs.early import Fsrs45
-from srs_eval.algorithms.half_life import Ebisu, beliefs_before
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.protocol.fractional_days import SrsBenchmarkEqualised, SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -75,21 +74,6 @@ def test_predictions_and_states_equal_the_reference(key, vector):
             traced = np.stack([column[rows] for column in states.values()], axis=1)
             given = expected.get("states", [expected.get("final_state")])
             np.testing.assert_allclose(traced[-len(given) :], given, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("interval", ["days", "secs"])
-def test_ebisu_equals_the_reference(interval):
-    reviews, _ = log_of_all_histories(ALL, interval)
-    everything = np.arange(len(reviews))
-    p, before = Ebisu().predict(reviews, everything), beliefs_before(reviews, everything)
-    for history in ALL["histories"]:
-        rows = np.flatnonzero(reviews.card == history["id"])
-        expected = REFERENCE["Ebisu-v2", interval]["results"][str(history["id"])]["default"]
-        np.testing.assert_allclose(p[rows], np.array(expected["p"], float), rtol=0, atol=1e-9)
-        # The last state is that after all reviews, which is asked for by none of them. With 60
-        # digits, the reference's own search is found to end within 3e-9.
-        states = np.reshape(expected["states"][:-1], (-1, 3))
-        np.testing.assert_allclose(before[:, rows[1:]].T, states, rtol=1e-8)
 
 
 def test_published_parameters_for_fractional_days_are_the_defaults_there():

@@ -142,10 +142,6 @@ UNUSUAL = {
         "curve": lambda m, w, s, t: m.exp(-s[2] * t / 20),
         "parameters": space_of((0.3, 0.7, 0.9)),
     },
-    "no parameters": {
-        "curve": lambda m, w, s, t: m.exp(-t / 30) * 0.9 + 0.05,
-        "parameters": space_of(()),
-    },
     "a constant": {},
 }
 

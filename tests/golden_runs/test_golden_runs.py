@@ -278,7 +278,7 @@ QUICK = (
 )
 SLOW = (
     *("fsrs7 in fractional days", "10k layout", "three models of twelve users compared"),
-    *("session_filter on josh", "forecast on josh"),
+    *("act_r on josh", "logistic on josh", "session_filter on josh", "forecast on josh"),
 )
 REST = [name for name in (*CASES, *COMPARED) if name not in (*QUICK, *SLOW)]
 

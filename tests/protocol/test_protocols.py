@@ -142,16 +142,11 @@ def test_a_name_has_all_that_moves_numbers(protocol, name, folds):
 
 
 REFUSED = {
-    Prequential: {
-        "first": (0, 2.5, True, "many"),
-        "every": (0,),
-        "most": (-1,),
-        "warm_start": (0,),
-    },
-    SrsBenchmark: {"refits": (4, 7.5, "many"), "warm_start": ("no",)},
-    SrsBenchmarkSecs: {"answer_time": (0, "no")},
-    Validation: {"share": (0, 1, 1.5, -0.1, "most", True)},
-    UserFolds: {"user_folds": (1, 21, True, 2.5)},
+    Prequential: {"first": (0, 2.5), "every": (0,), "most": (-1,), "warm_start": (0,)},
+    SrsBenchmark: {"refits": (4, 7.5), "warm_start": ("no",)},
+    SrsBenchmarkSecs: {"answer_time": (0,)},
+    Validation: {"share": (0, 1, "most")},
+    UserFolds: {"user_folds": (1, 21, 2.5)},
 }
 
 
