@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import values_in
+from metric_functions import one_user
+from scipy.special import expit
 
 from srs_eval.comparison import report
 from srs_eval.comparison.compare import compare
@@ -18,7 +20,7 @@ from srs_eval.comparison.entry import read_entry
 from srs_eval.evaluation.scoring import Scores
 from srs_eval.metrics.means import MetricSummary
 from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.predictions import Predictions, rows_fingerprint, select
+from srs_eval.metrics.predictions import rows_fingerprint, select
 from srs_eval.metrics.scores import auc, brier, log_loss
 from srs_eval.runs.folder import SUMMARY, save, write_json
 from srs_eval.runs.summary import Summary
@@ -33,22 +35,14 @@ def reviews_of(user, number):
     rng = np.random.default_rng(number)
     n = 1_200 if number == 12 else 60 + 20 * (number % 7)
     log_odds = rng.normal(1.2 + 0.1 * (number % 5), 1.0, n)
-    reviews = Predictions(
-        users=(user,),
-        user=np.zeros(n, np.int64),
-        fold=np.zeros(n, np.int64),
-        row=np.arange(n),
-        card=rng.integers(0, n // 5, n),
-        p=np.full(n, 0.5),
-        recalled=rng.random(n) < 1 / (1 + np.exp(-log_odds)),
-        day=np.sort(rng.integers(0, 50, n)),
-        elapsed_days=rng.integers(1, 200, n).astype(np.float64),
-        nth_review=rng.integers(2, 30, n),
-        lapses=rng.integers(0, 12, n),
-        last_rating=rng.integers(0, 5, n),
-        recalls=rng.integers(0, 12, n),
-    )
-    return reviews, log_odds
+    facts = {
+        "recalled": rng.random(n) < expit(log_odds),
+        "day": np.sort(rng.integers(0, 50, n)),
+        "last_rating": rng.integers(0, 5, n),
+        "recalls": rng.integers(0, 12, n),
+    }
+    whole = one_user(n, cards=n // 5, seed=number)
+    return replace(whole, users=(user,), curves=None, **facts), log_odds
 
 
 @cache
@@ -57,7 +51,7 @@ def _scored(user, number, seed, moved, part):
     made, log_odds = reviews_of(user, number)
     noise = np.random.default_rng(seed).normal(0, 1, len(made))
     shift, blur = moved
-    p = 1 / (1 + np.exp(-(log_odds + shift + blur * noise)))
+    p = expit(log_odds + shift + blur * noise)
     predictions = select(replace(made, p=p), slice(*part))
     return predictions, rows_fingerprint(predictions), [*PANEL.score(predictions).values()]
 
