@@ -69,11 +69,8 @@ def test_a_yardstick_counts_only_for_the_users_of_the_runs(tmp_path, make_run):
 @pytest.mark.parametrize(
     ("model", "stated", "when"),
     [
-        ("RWKV-P", None, "at_review"),
         ("RWKV", None, "previous_review"),
         ("MOVING-AVG", None, "at_review"),
-        ("FSRS-6-recency", None, "previous_review"),
-        ("my-model", None, "unknown"),
         ("my-model", "imm", "at_review"),
         ("AVG", "at_review", "at_review"),
     ],

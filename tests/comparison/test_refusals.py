@@ -15,7 +15,6 @@ from srs_eval.errors import ConfigError
 BOTH = 'a rows={"4":[0,100]} | b rows={"4":[30,null],"5":[0,90]}'
 REFUSED = [
     ('a rows={"4":[null,100]} | b rows={"4":[40,null]}', "b scored other reviews than a of user 4"),
-    ('a rows={"4":[null,100]} | b rows={"4":[40,null]}', "intersect=true compares them"),
     (
         "whole | short users=[1,2,3,4] | broken failed=[2]",
         "short has no scores of users 5, 6, 7, 8, 9 and 3 more\n  - broken has no .* 2: a",

@@ -34,12 +34,6 @@ def merged(*folders):
     return first.rename(columns={"p": "p0"})
 
 
-def change(folder, table, **columns):
-    """Set columns of a table of a run, each to a value or to what is computed of the table."""
-    file = folder / f"{table}.parquet"
-    pd.read_parquet(file).assign(**columns).to_parquet(file)
-
-
 @pytest.fixture
 def overlapping(make_run):
     """Two runs that scored other reviews of users 4 and 5, some of them in common."""
@@ -74,9 +68,10 @@ def test_scores_are_those_of_the_merged_files(overlapping, metric):
 def test_counts_of_lapses_are_those_of_one_run(overlapping):
     """Runs that count lapses differently, and predict the same, have the same bins."""
     for number, folder in enumerate(overlapping):
-        more = {"lapses": lambda table, number=number: table.lapses + number * table.row}
-        change(folder, "predictions", p=0.75, **more)
-        change(folder, "scores", rmse_bins=1.0)
+        table, scores = (folder / f"{name}.parquet" for name in ("predictions", "scores"))
+        read = pd.read_parquet(table)
+        read.assign(p=0.75, lapses=read.lapses + number * read.row).to_parquet(table)
+        pd.read_parquet(scores).assign(rmse_bins=1.0).to_parquet(scores)
     scores = standings_of(overlapping, "rmse_bins", intersect=True).scores
     assert scores.a[4] == scores.b[4] != 1
 
