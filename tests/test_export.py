@@ -6,6 +6,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from srs_eval.errors import ConfigError
 from srs_eval.evaluation.fits import Fit
 from srs_eval.exports.fitted import Fitted
 from srs_eval.exports.formats import FORMATS, for_anki, for_anyone, for_py_fsrs
+from srs_eval.exports.intervals import days_until
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.folder import FITS, Run, fits_table
 from srs_eval.runs.words import status as status_of
@@ -103,16 +105,11 @@ def as_reviews(histories):
 
 
 def intervals(model, histories, retention):
-    """Days until recall has fallen to `retention` after each review, by halving."""
+    """Days until recall has fallen to `retention` after each review."""
     # each review once more, as the end of a history of its own, with one more behind it
     ends = [[*one[: n + 1], (1, 3)] for one in histories for n in range(len(one))]
     behind = np.cumsum([len(end) for end in ends]) - 1
-    low, high = np.zeros(len(ends)), np.full(len(ends), 1e7)
-    for _ in range(80):
-        middle = (low + high) / 2
-        above = model.predict_at(as_reviews(ends), behind, middle[:, None])[:, 0] > retention
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return list(low.tolist())
+    return days_until(partial(model.predict_at, as_reviews(ends), behind), len(ends), retention)
 
 
 def in_py_fsrs(scheduler, histories):
@@ -151,7 +148,7 @@ def test_py_fsrs_says_and_does_what_the_model_says(parameters, kind, equations, 
     model, reviews = RecurrentModel(equations, parameters), as_reviews(histories)
     ours = model.predict(reviews, np.arange(len(reviews)))
     np.testing.assert_allclose(recall, ours, rtol=0, atol=1e-6)
-    exact = np.array(intervals(model, histories, retention))
+    exact = intervals(model, histories, retention)
     assert days_ahead == np.clip(np.round(exact), 1, LONGEST).astype(int).tolist()
 
 
@@ -273,7 +270,7 @@ def test_json_has_the_intervals_at_which_the_model_predicts_90_percent(kind, equ
     expected = intervals(RecurrentModel(equations, parameters), first, 0.9)
     np.testing.assert_allclose(list(found.values()), expected, rtol=1e-6)
     stabilities = np.array(parameters[:4])
-    is_stability = np.abs(np.array(expected) / stabilities - 1) < 1e-6
+    is_stability = np.abs(expected / stabilities - 1) < 1e-6
     told = any("first_s90" in note for note in made.notes)
     assert told is not bool(is_stability.all())
 

@@ -5,15 +5,12 @@ import math
 import pickle
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from hydra.utils import instantiate
 from metric_functions import one_user, predicted
 
 from srs_eval.errors import ConfigError, ScoreError
@@ -25,6 +22,7 @@ from srs_eval.metrics.predictions import select
 from srs_eval.metrics.score import PanelResult, score
 from srs_eval.metrics.scores import brier
 from srs_eval.metrics.tally import Tally
+from srs_eval.runs.config import named_option
 
 P = [0.9, 0.8, 0.3, 0.6]
 RECALLED = [1, 1, 0, 0]
@@ -158,28 +156,18 @@ def test_scores_are_a_dictionary_a_frame_and_a_table_of_what_a_run_prints(of_use
     assert row[1:5] == [f"{auc:.4f}", f"{lo:.4f}", "…", f"{hi:.4f}"]
 
 
-CONF = Path(__file__).parents[2] / "conf"
-
-
-def build(option, *overrides):
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose(overrides=[f"+panel={option}", *overrides])
-    return instantiate(config.panel, _convert_="all")
-
-
 def test_options_are_the_panels_of_the_library_and_can_be_changed():
     predictions = one_user()
     for option, panel in (("default", default_panel()), ("full", full_panel())):
-        assert build(option).names == panel.names
-        assert build(option).score(predictions) == panel.score(predictions)
+        assert named_option("panel", option, {}).score(predictions) == panel.score(predictions)
         assert set(default_panel().names) <= set(panel.names)
-    names = build("default", "panel.thresholds=[0.85]", "~panel.metrics.ece").names
-    assert "confusion_tpr_at_0_85" in names
-    assert not {"confusion_tpr_at_0_9", "ece"} & set(names)
-    ece = "+panel.metrics.ece_5={_target_:srs_eval.metrics.scores.ece,_partial_:true,bins:5}"
-    scores = build("default", ece).score(predictions)
+    ece = {"_target_": "srs_eval.metrics.scores.ece", "_partial_": True, "bins": 5}
+    changed = {"thresholds": [0.85], "metrics": {"ece_5": ece}}
+    scores = named_option("panel", "default", changed).score(predictions)
+    assert "confusion_tpr_at_0_85" in scores
+    assert "confusion_tpr_at_0_9" not in scores
     assert scores["ece_5"] != scores["ece"]
-    for each in (build("quick"), full_panel()):
+    for each in (named_option("panel", "quick", {}), full_panel()):
         assert np.isfinite([*each.score(predictions).values()]).all()
 
 
