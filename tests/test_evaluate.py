@@ -8,7 +8,6 @@ from tempfile import mkdtemp
 from unittest.mock import ANY
 
 import numpy as np
-import plain_protocol
 import pytest
 from invented import Ends, Logs, Told
 from metric_functions import METRIC, predicted
@@ -110,19 +109,6 @@ def test_it_predicts_and_records_what_the_bare_loop_does(logs_of, algorithm):
     assert (found.users, found.p.dtype) == ((7,), p[0].dtype)
     assert (found.curves is None) == isinstance(algorithm, MovingAverage)
     assert evaluate(algorithm, source, curves=0).predictions.curves is None
-
-
-@pytest.mark.parametrize("algorithm", [Average(), Fsrs6(fit="s0")])
-def test_a_fit_to_everything_learns_from_all_rows_that_are_scored_or_learned(one, algorithm):
-    log, same_day, protocol = one.read(1), algorithm.same_day, SrsBenchmark()
-    task = protocol(log, same_day=same_day)
-    rows = np.concatenate([task.folds[0].train, *(fold.test for fold in task.folds)])
-    rng = np.random.default_rng((0, zlib.crc32(b"1"), len(task.folds)))
-    expected = algorithm.fit(task.reviews, rows, rng).parameters
-    found = EvaluateUser(one, algorithm, protocol, seed=0, curves=0).fit_to_everything(1)
-    assert (found.fit.status, found.fit.fold) == ("ok", 5)
-    assert found.fit.n_train == len(plain_protocol.scored_rows(log, short=same_day))
-    assert found.fit.parameters == tuple(expected) == tuple(found.model.parameters)
 
 
 @pytest.mark.parametrize("error", [ReviewLogError("a.csv", ["row 3: 7"]), ValueError("row 3: 7")])

@@ -1,4 +1,4 @@
-"""Models without recurrent equations: derivatives, days, and beliefs."""
+"""Models without recurrent equations: derivatives, beliefs and the truth."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from trial import FOLD, REVIEWS, fitted
 from srs_eval.algorithms import history
 from srs_eval.algorithms.baselines import Oracle
 from srs_eval.algorithms.features.log_odds import ActR, Dash, DashActR, DashMcm
-from srs_eval.algorithms.features.logistic import Logistic, on_same_day
+from srs_eval.algorithms.features.logistic import Logistic
 from srs_eval.algorithms.half_life import updated
 from srs_eval.algorithms.history import history_of
 from srs_eval.errors import FitSkipped
@@ -33,19 +33,6 @@ def test_log_odds_have_the_derivatives_they_say_however_many_are_held(monkeypatc
     monkeypatch.setattr(history, "HELD", 25)
     few = log_odds.at(history_of(reviews), rows, reviews.elapsed[rows])(w)
     np.testing.assert_allclose(few[0], z, rtol=1e-12)
-
-
-def test_days_end_between_what_was_the_same_day_and_what_was_not():
-    past, rows = history_of(SECONDS), np.flatnonzero(SECONDS.elapsed > 0)
-    own, same_day = SECONDS.elapsed[rows], SECONDS.elapsed_days[rows] == 0
-    np.testing.assert_array_equal(on_same_day(past, rows, own), same_day)
-    assert on_same_day(past, rows, np.full(len(rows), 1e-9)).mean() > 0.99
-    assert not on_same_day(past, rows, np.maximum(own, 1.0)).any()
-    # The day before one that came within 24 hours may have ended at any time until it.
-    soon = (SECONDS.elapsed_days[rows] == 1) & (own < 1)
-    rows, middle = rows[soon], own[soon] / 2
-    assert on_same_day(past, rows, middle - 1e-9).all()
-    assert not on_same_day(past, rows, middle + 1e-9).any()
 
 
 def test_an_outcome_that_cannot_be_computed_with_leaves_the_belief_as_it_was():

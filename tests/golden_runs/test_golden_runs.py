@@ -278,7 +278,8 @@ QUICK = (
 )
 SLOW = (
     *("fsrs7 in fractional days", "10k layout", "three models of twelve users compared"),
-    *("act_r on josh", "logistic on josh", "session_filter on josh", "forecast on josh"),
+    *("act_r on josh", "session_filter on josh", "forecast on josh", "lstm on josh"),
+    "logistic in fractional days",
 )
 REST = [name for name in (*CASES, *COMPARED) if name not in (*QUICK, *SLOW)]
 

@@ -181,27 +181,6 @@ def test_a_diverged_fit_names_the_user_and_what_to_try(algorithm, advice):
         fitted(algorithm)
 
 
-def test_predictions_are_those_of_pytorchs_lstm():
-    """From the definition in the docstring of `Lstm`."""
-    w = torch.tensor(Lstm().start.parameters, dtype=torch.float64)
-    layer = torch.nn.LSTM(5, 8).double()
-    torch.nn.utils.vector_to_parameters(w, layer.parameters())
-    of_stability, of_decay = w[-18:].numpy().reshape(2, 9)
-    rows, expected = FOLD.test[:: len(FOLD.test) // 20], []
-    for row in rows:
-        past = np.flatnonzero(REVIEWS.card[:row] == REVIEWS.card[row])
-        inputs = torch.zeros(len(past), 5, dtype=torch.float64)
-        inputs[1:, 0] = torch.tensor(0.3 * np.log1p(REVIEWS.elapsed[past[1:]]))
-        inputs[range(len(past)), REVIEWS.rating[past]] = 1
-        with torch.no_grad():
-            h = np.append(layer(inputs)[0][-1].numpy(), 1)
-        d = 0.3 * np.exp(np.clip(h @ of_decay, -2.5, 2.5))
-        age = REVIEWS.elapsed[row] / np.exp(h @ of_stability)
-        expected.append((1 + (0.9 ** (-1 / d) - 1) * age) ** -d)
-    model = RecurrentModel(LstmEquations(8), Lstm().start.parameters)
-    assert model.predict(REVIEWS, rows) == pytest.approx(expected, rel=1e-10)
-
-
 def test_the_published_lstm_equals_its_reference():
     model = RecurrentModel(LstmEquations(8, published=True), sines(489))
     assert max(differences(GOLDEN["LSTM-489"], model).values()) < 1e-12
