@@ -41,10 +41,7 @@ def of_outcomes(name, p, recalled):
     return METRIC[name].function(tally(p, recalled))
 
 
-auc, brier, log_loss, smece, smece_exact, ece = (
-    partial(of_outcomes, name)
-    for name in ("auc", "brier", "log_loss", "smece", "smece_exact", "ece")
-)
+log_loss, smece_exact = (partial(of_outcomes, name) for name in ("log_loss", "smece_exact"))
 
 
 def scored(metric, predictions):

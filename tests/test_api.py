@@ -16,6 +16,7 @@ from cases import rest_nightly
 from commands import process, run_here, simulated
 from hydra import initialize
 from hydra.core.global_hydra import GlobalHydra
+from invented import Told
 
 import srs_eval as se
 from srs_eval.data.synthetic import SyntheticUsers
@@ -50,15 +51,8 @@ class Rate(se.Algorithm):
     def fit(self, reviews, rows, rng):
         if reviews.user in self.broken_for:
             raise FitError("no")
-        return Constant(float(reviews.recalled[rows].mean()) + self.shift)
-
-
-class Constant:
-    def __init__(self, p):
-        self.parameters = (p,)
-
-    def predict(self, reviews, rows):
-        return np.full(len(rows), self.parameters[0])
+        p = float(reviews.recalled[rows].mean()) + self.shift
+        return Told(p, (p,))
 
 
 @cache
@@ -208,7 +202,7 @@ class Interrupted(Rate):
         if len(self.begun) == self.most:
             raise KeyboardInterrupt
         self.begun.append(reviews.user)
-        return Constant(self.shifts.sum())
+        return Told(self.shifts.sum())
 
 
 @pytest.mark.parametrize(("again", "begun"), [(0.5, [2] * 5), (0.3, [1] * 5 + [2] * 5)])

@@ -7,18 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from metric_functions import (
-    METRIC,
-    auc,
-    brier,
-    ece,
-    log_loss,
-    of_outcomes,
-    predicted,
-    scored,
-    smece,
-    smece_exact,
-)
+from metric_functions import METRIC, log_loss, of_outcomes, predicted, scored, smece_exact
 from sklearn import metrics as sklearn
 from sklearn.calibration import calibration_curve
 from statsmodels.nonparametric.smoothers_lowess import lowess
@@ -81,9 +70,11 @@ def test_certain_predictions_are_clipped_counted_and_in_the_last_bin():
         for dtype in (np.float32, np.float64):
             assert log_loss(np.array(p, dtype), recalled) == pytest.approx(loss, abs=1e-12)
         assert of_outcomes("log_loss_certain_wrong", p, recalled) == wrong
-    assert brier([1, 0], [0, 1]) == 1
-    assert auc([0.5, 0.5], [1, 0]) == 0.5
-    assert ece([1.0, 0.95, 0.85, 0.85], [1, 0, 1, 1]) == pytest.approx((0.95 + 0.3) / 4)
+    assert of_outcomes("brier", [1, 0], [0, 1]) == 1
+    assert of_outcomes("auc", [0.5, 0.5], [1, 0]) == 0.5
+    assert of_outcomes("ece", [1.0, 0.95, 0.85, 0.85], [1, 0, 1, 1]) == pytest.approx(
+        (0.95 + 0.3) / 4
+    )
     edges = [0, 0.2276, 0.2277, 0.949, 0.95, 0.9839, 0.984, 1]
     assert log_bins(edges).tolist() == [0, 0, 1, 16, 17, 18, 19, 19]
     for name in ("normalized_entropy", "brier_skill", "auc"):
@@ -205,7 +196,7 @@ def test_smece_is_that_of_relplot_and_the_exact_one_near_it(n, exponent, shape):
     p = rng.beta(*shape, n)
     recalled = rng.random(n) < p**exponent
     expected = smECE(p, recalled * 1.0)
-    assert smece(p, recalled) == pytest.approx(expected, abs=1e-13)
+    assert of_outcomes("smece", p, recalled) == pytest.approx(expected, abs=1e-13)
     if n >= 20_000:
         assert smece_exact(p, recalled) == pytest.approx(expected, abs=3e-4)
 
