@@ -13,13 +13,12 @@ import pandas as pd
 import pytest
 from annotated_types import Ge
 from cases import rest_nightly
-from commands import process, run_here, simulated
+from commands import process, run_here
 from hydra import initialize
 from hydra.core.global_hydra import GlobalHydra
 from invented import Told
 
 import srs_eval as se
-from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitError, SrsEvalError
 from srs_eval.inputs import option_of_data
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
@@ -30,15 +29,8 @@ NAMES = {"user": "learner", "card": "item", "rating": "grade", "time": "answered
 OF_ONE = {noun: name for noun, name in NAMES.items() if noun != "user"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _simulated_once():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SyntheticUsers, "read", lambda source, user: simulated(source, user))
-        yield
-
-
 @pytest.fixture(scope="module")
-def result(_simulated_once):
+def result():
     return evaluated("fsrs6", users=2, size_scale=0.02, fit="s0")
 
 

@@ -1,7 +1,5 @@
 """Next intervals and their ranges: the curve solved, the error of fits, and its coverage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -9,7 +9,6 @@ import pytest
 from commands import QUIET, SMALL
 from commands import run_here as run_command
 
-from srs_eval.comparison import report
 from srs_eval.runs.commands import COMMANDS
 from srs_eval.runs.words import status
 
@@ -32,10 +31,8 @@ def sweep(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    """Begin in an empty folder, and draw no images, which take longer than all else."""
+def _elsewhere(tmp_path, monkeypatch, page_without_images):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(report, "_pictures", lambda _: [])
 
 
 def compared(*words):
