@@ -254,20 +254,15 @@ facts = st.tuples(
 )
 
 
-def scores_of(histories, **changed):
-    p, recalled, days, nth, lapses = map(np.array, zip(*histories, strict=True))
-    columns = {"elapsed_days": days.astype(float), "nth_review": nth, "lapses": lapses}
-    return AT_90.score(replace(predicted(p, recalled, **columns), **changed))
-
-
 @settings(max_examples=12, deadline=None)
 @given(st.lists(facts, min_size=1, max_size=40))
 def test_scores_of_any_reviews_are_within_their_bounds(histories):
-    n = len(histories)
-    changes = [{}, {"p": np.array([p for p, *_ in histories], np.float32)}]
-    changes += [{"recalled": np.full(n, outcome)} for outcome in (True, False)]
-    changes += [{"p": np.full(n, p)} for p in (0.0, 1.0, 0.9)]
-    for scores in (scores_of(histories, **changed) for changed in changes):
+    p, recalled, days, nth, lapses = map(np.array, zip(*histories, strict=True))
+    whole = predicted(p, recalled, elapsed_days=1.0 * days, nth_review=nth, lapses=lapses)
+    changes = [{}, {"p": p.astype(np.float32)}]
+    changes += [{"recalled": np.full(len(p), outcome)} for outcome in (True, False)]
+    changes += [{"p": np.full(len(p), alike)} for alike in (0.0, 1.0, 0.9)]
+    for scores in (AT_90.score(replace(whole, **changed)) for changed in changes):
         for metric in AT_90:
             value, (lowest, highest) = scores[metric.name], metric.bounds
             assert isinstance(value, float)
