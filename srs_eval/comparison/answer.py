@@ -148,6 +148,8 @@ def cautions(standings: Standings) -> Iterator[str]:
     texts = ["one user: intervals are over cards and days"] if users == 1 else []
     texts += [f"only {users} users"] if 1 < users < ENOUGH_USERS else []
     texts += [standings.coverage.caution] if standings.coverage else []
+    if rows := sum(next(iter(runs)).facts.left_out.values()):
+        texts.append(f"{rows:,} rows of the log left out (summary.json)")
     failed = [f"{r.name} {r.facts.failed:,} of {r.facts.fits:,}" for r in runs if r.rank == 1]
     texts += [f"fits failed: {listed(failed, 3)}"] if failed else []
     if any(texts):
@@ -251,5 +253,4 @@ def words(metric: str) -> str:
 
 def _points(mean: float, lo: float, hi: float) -> str:
     """Return a bias in percentage points, with a star where it is clearly not 0."""
-    star = "*" if lo > 0 or hi < 0 else " "
-    return "" if math.isnan(mean) else f"{100 * mean:+z.1f}{star}"
+    return "" if math.isnan(mean) else f"{100 * mean:+z.1f}{'*' if lo > 0 or hi < 0 else ' '}"

@@ -26,7 +26,7 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", *_JSON_LINES)
 SPLIT = "Make a folder of it with `python -m srs_eval.prepare`, or split it."
 _SEPARATORS = (",", ";", "\t")
 # Names of columns of users, but for case and what separates words
-_USERS, _WORDS = ("user", "userid", "username"), re.compile(r"[\W_]+")
+_USERS, _WORDS = re.compile("(user|learner|student|account)(id|name)?"), re.compile(r"[\W_]+")
 _LARGEST_TABLE = 1_000_000_000  # cells: a small file of equal rows can hold more than any memory
 _HEAD_BYTES, _BLOCK_BYTES, _BYTES_OF_ROW = 1 << 16, 1 << 24, 64
 
@@ -67,7 +67,7 @@ def check_columns(
         names = listed([*map(quoted, present)], 30)
         hint = f"Columns: {names or 'none'}. Name them as data.columns.…=COLUMN."
         raise ReviewLogError(source, wrong, hint)
-    users = [name for name in present if _WORDS.sub("", name.lower()) in _USERS]
+    users = [name for name in present if _USERS.fullmatch(_WORDS.sub("", name.lower()))]
     if users and of_user and columns.user is None:
         what = f"there is a column {users[0]!r}, without whose name all rows are read as one user's"
         unnamed = Violation(what, "unknown", users[0])

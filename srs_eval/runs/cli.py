@@ -12,7 +12,7 @@ from typing import Any
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import CompactHydraException
+from hydra.errors import HydraException
 from omegaconf import MISSING, DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -60,7 +60,7 @@ def main() -> None:
         job()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
-    except (CompactHydraException, OmegaConfBaseException, OSError) as error:
+    except (HydraException, OmegaConfBaseException, OSError) as error:
         if is_full:
             raise
         cause = error.__cause__

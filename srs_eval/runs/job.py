@@ -154,6 +154,8 @@ class Job:
             publish = partial(self._publish, setup, run, tracked, stack.pop_all())
         if not self.is_single:
             say(report.line(run, time.perf_counter() - self.began))
+            for advice in report.advice(run, setup) if self.hydra.job.num == 0 else ():
+                say(advice)
         self._ended(run)
         return publish
 
@@ -326,8 +328,8 @@ def _compared(config: DictConfig) -> bool:
         value = f"{one['metric']} {one['best_evaluated_value']:.4f}"
         best = f"best     trial {one['trial']}: validation {value}\nuse it   {one['command']}"
         say(f"\n{best}")
-    pages = [str(each.files[-1]) for each in reports if each.files] or [str(folder)]
-    say("\n" + "\n".join(f"report   {page}" for page in pages))
+    pages = [f"report   {each.files[-1]}" for each in reports if each.files]
+    say("\n" + "\n".join(pages or [f"results  {folder}"]))
     if parent := os.environ.get(PARENT):
         runs = {job: told["run_id"] for job, told in jobs.items()}
         pictures = sorted(folder.glob("optimization_*.png"))

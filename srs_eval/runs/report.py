@@ -78,7 +78,8 @@ def _sentence(facts: Summary) -> str:
     gain = 100 * (1 - ratio.mean_users)
     side = "below" if gain >= 0 else "above"
     doubt = " That can be noise." if ratio.lo <= 1 <= ratio.hi or math.isnan(ratio.lo) else ""
-    return f"{score}, {abs(gain):.{1 if abs(gain) < 10 else 0}f} % {side} a constant guess.{doubt}"
+    share = f"{abs(gain):.{1 if abs(gain) < 10 else 0}f} %"
+    return f"{score}, {share} {side} the best constant guess.{doubt}"
 
 
 def table(facts: Summary, panel: Panel) -> str:

@@ -196,7 +196,7 @@ def test_a_file_can_hold_several_users_if_their_column_is_named(csv):
     assert told(path, Columns(card="why")) == [("duplicate", "why", ()), ("missing", "time", ())]
     with pytest.raises(ReviewLogError):
         source.read("anna")
-    for name in ("user", "user_id", "User ID", "userId"):
+    for name in ("user", "user_id", "User ID", "userId", "learner", "Student name"):
         path = csv(f"{name},{HEADER}", "ben,1,3,0", "ann,1,4,0")
         assert told(path) == [("unknown", name, ())]
     assert ReviewTable(path, Columns(day="day", user=name)).users() == ("ben", "ann")

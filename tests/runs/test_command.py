@@ -92,6 +92,7 @@ REFUSED = {
     "algo._target_=os.system": "os.system",
     "-m data=csv data.path=nix.csv": "nix.csv: no such file",
     "-m algo._target_=nix.Nix": "nix.Nix",
+    "-m algo=hlr algo.prior_weight=interval(1,9)": "does not support",
     "hydra.run.dir=log.csv/out": "log.csv",  # which cannot be written
 }
 
@@ -159,6 +160,9 @@ def test_a_log_of_one_day_per_card_is_told_which_protocol_scores_it(here):
     done = here("algo=avg", *QUIET, *words)
     assert "0 of 1 users, 0 of 1,000" in done.out
     assert "protocol=srs_benchmark_secs" in (first := done.out.splitlines()[0])
+    swept = here("-m", "algo=avg,constant", *QUIET, *words)
+    assert swept.out.count("add protocol=") == 1
+    assert "report  " not in swept.out  # there is none
     scored = here("algo=avg", *QUIET, *words, "protocol=srs_benchmark_secs", "hydra.run.dir=out")
     share = summary_of(here.folder / "out")["coverage"]["reviews"]["scored"] / 1000
     assert f"scores {100 * share:.0f} % of the first user's" in first
