@@ -50,6 +50,7 @@ claims = ExitStack()  # Until the command ends
 _LONGEST_VALUE = 60
 _beside = ThreadPoolExecutor(1)  # It has the time of this thread, which waits for a worker
 _publishing = list[Future[None]]()
+_complaints = set[str]()  # Of the jobs before
 _BAR = partial(tqdm, unit="fit", leave=False, disable=None)  # only on a terminal
 
 
@@ -106,7 +107,10 @@ class Job:
             if isinstance(error, TrackingError) and is_run(self.folder):
                 again = "repeat the command there to send them"
                 self.message += f"\n  results are in {self.folder}: {again}"
-            complain(self.message if is_clear else traceback.format_exc())
+            text = self.message if is_clear else traceback.format_exc()
+            is_known = not self.is_single and text in _complaints
+            complain(f"{self.folder.name}: the same" if is_known else text)
+            _complaints.add(text)
         self._write()
         return left
 
@@ -262,6 +266,7 @@ class Jobs(Callback):
         HydraConfig.instance().set_config(config)
         with _ending():
             _refuse_secrets(config)
+            _complaints.clear()
             begin_loading()
             folder = Path(config.hydra.sweep.dir)
             claims.enter_context(claimed(folder))

@@ -102,10 +102,11 @@ PROMISES = (
 # Whatever is wrong for all shows with these.
 QUICK = {"avg", "fsrs6", "hlr"}
 LONG = {"forecast", "lstm", "lstm_published", "session_filter"}
+LONGEST = {"forecast", "lstm_curves", "nn17", "transformer"}
 
 
 def tier(name, promise, otherwise):
-    if otherwise or name not in CLASSES.values():
+    if otherwise or name not in CLASSES.values() or (promise is honest and name in LONGEST):
         return pytest.mark.nightly
     long = promise is honest or name in LONG or ".neural." in TARGETS[name]
     return pytest.mark.slow if long and name not in QUICK else ()

@@ -169,6 +169,13 @@ def test_a_log_of_one_day_per_card_is_told_which_protocol_scores_it(here):
     assert "add protocol=" not in scored.out
 
 
+def test_jobs_that_are_refused_alike_say_why_once(here):
+    for _ in range(2):
+        done = here("-m", "algo=avg,constant", *QUIET, "data=csv", "data.path=nix.csv")
+        assert done.err.count("nix.csv: no such") == 1
+        assert "1_constant: the same" in done.err
+
+
 def test_no_protocol_is_proposed_that_scores_as_little(here):
     rows = [f"{card},3,{1_700_000_000 + 600 * n + card}" for n in range(600) for card in (1, 2)]
     write(here.folder, {"log.csv": "\n".join(["card,rating,time", *rows])})
