@@ -23,8 +23,6 @@ from srs_eval.runs.evaluation import Checkpoint, refuse_lookahead
 from srs_eval.runs.evaluation import evaluate as evaluated
 from srs_eval.runs.folder import CONFIG, Run, claimed, save
 
-_SETTINGS = ("fail_fast", "fit_timeout", "check_lookahead", "curves_per_user")
-
 
 def evaluate(
     algorithm: AlgorithmLike,
@@ -36,6 +34,10 @@ def evaluate(
     workers: int | None = 1,
     folder: str | Path | None = None,
     name: str | None = None,
+    curves_per_user: int | None = None,
+    fail_fast: bool | None = None,
+    fit_timeout: float | None = None,
+    check_lookahead: bool | None = None,
     progress: bool = True,
     **options: Any,
 ) -> RunResult:
@@ -64,15 +66,17 @@ def evaluate(
         By default they are in a temporary folder that lives as long as the result.
     name : str, optional
         Label of the result; by default the algorithm with its chosen arguments.
+    curves_per_user, fail_fast, fit_timeout, check_lookahead : optional
+        By default those of the command: forgetting curves that are kept per user (200), whether to
+        stop if all fits of the first three users fail alike (True), seconds of wall time that a fit
+        and its predictions may take (no limit), and whether to try an algorithm of your own on a
+        small simulated log first, and refuse it if it plainly looks ahead (True).
     progress : bool
         Whether to show a progress bar.
     **options
         Arguments of the algorithm and of the data as on the command line, such as
         ``fit="reference"`` and ``users=3``; columns of a table by their nouns, such as
-        ``card="item"``. Its settings ``fail_fast`` (stop if all fits of the first three users fail
-        alike), ``fit_timeout`` (seconds that a fit and its predictions may take),
-        ``check_lookahead`` (try an algorithm of your own on a small simulated log first) and
-        ``curves_per_user`` (forgetting curves that are kept) are those of the command, too.
+        ``card="item"``.
 
     Returns
     -------
@@ -85,9 +89,9 @@ def evaluate(
     ReviewLogError
         If there are no users, or a table in memory lacks a column.
     FailedAlikeError
-        If all fits of the first three users fail alike.
+        If all fits of the first three users fail alike, unless `fail_fast` is False.
     CheckFailed
-        If an algorithm that is not of srs_eval plainly looks ahead.
+        If an algorithm of your own plainly looks ahead, unless `check_lookahead` is False.
 
     Examples
     --------
@@ -99,8 +103,8 @@ def evaluate(
     True
     """
     inputs = {"algo": algorithm, "data": data, "protocol": protocol, "panel": panel}
-    settings = {key: options.pop(key) for key in _SETTINGS if key in options}
-    settings |= {"seed": seed, "name": name}
+    settings = {"seed": seed, "name": name, "fail_fast": fail_fast, "fit_timeout": fit_timeout}
+    settings |= {"curves_per_user": curves_per_user, "check_lookahead": check_lookahead}
     compute = Serial() if workers == 1 else Processes(workers)
     setup = setup_of(inputs, options, settings, compute=compute)
     if setup.content["check_lookahead"]:

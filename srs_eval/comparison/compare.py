@@ -189,7 +189,7 @@ def _paired(
 
 
 def shared_users(runs: Sequence[Entry], users: Iterable[User] | None = None) -> list[User]:
-    """List the users, by default of the first run, of whom all runs scored the same reviews."""
+    """Return the users whose reviews were scored alike by all runs, by default of the first."""
     index = runs[0].scores.index if users is None else index_of(users)
     alike = np.ones(len(index), bool)
     for name, of_runs in ((SIZE, runs), (DIGEST, [run for run in runs if run.has_digests])):

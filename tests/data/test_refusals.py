@@ -1,4 +1,4 @@
-"""What is wrong with a log is told by kind, column and row, or left out and counted."""
+"""Errors in logs: refused by kind, column and row, or left out and counted."""
 
 import json
 import pickle
