@@ -1,6 +1,9 @@
 """Tables in files and in memory: forms that are read alike, and what is no table."""
 
 import pickle
+import sqlite3
+from contextlib import closing
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -104,34 +107,26 @@ def test_a_damaged_page_is_refused(tmp_path):
         read_table(path)
 
 
-LOG = pd.DataFrame(
+SECONDS = np.array([0, 349_200, 225_000, 90_000, 1, 64_800])
+ARROW = pa.table(
     {
-        "user": ["ben", "ann", "ann", "ben", "ann", "ben"],
-        "card": [1, 2, 2, 1, 3, 4],
-        "rating": [3, 1, 4, 2, 3, 3],
-        "time": pd.to_datetime(
-            [
-                *("2024-03-05T10:00:00Z", "2024-03-01T09:00:00Z", "2024-03-03T23:30:00Z"),
-                *("2024-03-02T10:00:00Z", "2024-03-01T09:00:01Z", "2024-03-02T03:00:00Z"),
-            ]
-        ),
+        "user": ["ann", "ben"] * 3,
+        "card": [2**62 + 2, 2**62 + 1, None, 2**62 + 1, 10**16 + 1, 2**53 + 1],
+        "rating": [1, 3, 4, 2, 3, 3],
+        "time": pa.array((1_700_000_000 + SECONDS) * 10**6, pa.timestamp("us", "UTC")),
     }
 )
-ARROW = pa.table(
-    {name: LOG[name].tolist() for name in ("user", "card", "rating")}
-    | {"time": pa.array(LOG["time"].dt.to_pydatetime().tolist(), pa.timestamp("us", "UTC"))}
-)
-USER = Columns(user="user")
-
+LOG = ARROW.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+read = partial(ReviewTable, columns=Columns(user="user"), missing="drop")
 
 EQUAL = {
     "shuffled index": LOG.set_axis([9, 9, 3, 0, -1, 2]),
     "several levels of index": LOG.set_index(["user", "card"], drop=False),
     "further columns": LOG.assign(**{"a": 1, "b": [[1]] * 6, "x": 0}).rename(columns={"x": 7}),
     "categories": LOG.astype(dict.fromkeys(LOG, "category")),
-    "nullable integers": LOG.astype({"card": "Int64", "rating": "UInt8"}),
-    "floats": LOG.astype({"card": float, "rating": "float32"}),
-    "cards as text": LOG.astype({"card": "str"}),
+    "small integers": LOG.astype({"rating": "uint8"}),
+    "floats": LOG.astype({"rating": "float32"}),
+    "cards as text": LOG.assign(card=LOG["card"].map(str, na_action="ignore")),
     "objects": LOG.astype(object),
     "another zone": LOG.assign(time=LOG["time"].dt.tz_convert("Asia/Tokyo")),
     "UTC without a zone": LOG.assign(time=LOG["time"].dt.tz_localize(None)),
@@ -147,12 +142,24 @@ EQUAL = {
 }
 
 
-@pytest.mark.parametrize("form", EQUAL)
-def test_every_form_of_a_log_is_the_same_log_as_in_files(tmp_path, assert_same_logs, form):
+@pytest.fixture
+def files_of_log(tmp_path):
+    """Write the log; return what reads each file."""
     pq.write_table(ARROW, tmp_path / "frame.parquet")
     LOG.to_csv(tmp_path / "frame.csv", index=False)
-    for name in ("frame.parquet", "frame.csv"):
-        assert_same_logs(ReviewTable(EQUAL[form], USER), ReviewTable(tmp_path / name, USER))
+    pl.from_arrow(ARROW).write_ndjson(tmp_path / "frame.jsonl")
+    with closing(sqlite3.connect(tmp_path / "frame.sqlite")) as connection:
+        EQUAL["text"].to_sql("logs", connection)
+    queries = dict.fromkeys(("parquet", "csv", "jsonl")) | {"sqlite": "select * from logs"}
+    return [read(tmp_path / f"frame.{form}", query=each) for form, each in queries.items()]
+
+
+@pytest.mark.parametrize("form", EQUAL)
+def test_every_form_of_a_log_is_the_same_log_as_in_files(files_of_log, assert_same_logs, form):
+    for file in files_of_log:
+        assert_same_logs(read(EQUAL[form]), file)
+    assert file.read("ben").card.tolist() == [2**53 + 1, *[2**62 + 1] * 2]
+    assert file.read("ann").left_out == {"row without a card": 1}
 
 
 def test_what_is_no_table_or_has_not_its_columns_is_told_at_once():
@@ -166,9 +173,9 @@ def test_what_is_no_table_or_has_not_its_columns_is_told_at_once():
 
 def test_a_log_stays_as_it_was_when_it_was_given(assert_same_logs):
     frame = LOG.copy()
-    source = ReviewTable(frame, USER, users="ann")
+    source = read(frame, users="ann")
     frame.loc[:, "rating"] = 1
     del frame["card"]
     for each in (source, pickle.loads(pickle.dumps(source))):
-        assert_same_logs(each, ReviewTable(LOG, USER, users="ann"))
+        assert_same_logs(each, read(LOG, users="ann"))
     assert source.users() == ("ann",)
