@@ -1,10 +1,8 @@
 """Finished runs made up in a moment: outcomes are shared, predictions differ."""
 
 import os
-import re
 from dataclasses import asdict, replace
 from functools import cache
-from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,11 +20,10 @@ from srs_eval.metrics.means import MetricSummary
 from srs_eval.metrics.panel import Panel
 from srs_eval.metrics.predictions import rows_fingerprint, select
 from srs_eval.metrics.scores import auc, brier, log_loss
-from srs_eval.runs.folder import SUMMARY, save, write_json
+from srs_eval.runs.folder import SCORES, SUMMARY, save, write_json
 from srs_eval.runs.summary import Summary
 
 PANEL = Panel([log_loss, brier, auc])
-FILES = ("scores", "predictions")
 METRIC = MetricSummary(*[np.nan] * 3, 0.1, 0.9, 0)
 
 
@@ -64,7 +61,11 @@ def page_without_images(monkeypatch):
 
 @pytest.fixture
 def make_run(tmp_path):
-    """Write the folder of a run whose predictions are the truth, blurred and shifted."""
+    """Write the folder of a run whose predictions are the truth, blurred and shifted.
+
+    Rows are the first and the last but one by user; runs may have scores of their own, other
+    cards, and a file that is cut. Further options are those of its summary.
+    """
 
     def make(
         label,
@@ -76,13 +77,15 @@ def make_run(tmp_path):
         failed=(),
         rows=None,
         folder=None,
+        scores=None,
+        cards=0,
+        cut="",
         **summary,
     ):
         parts = []
         for user in users:
             number = user + (500 if user in other_reviews else 0)
-            part = (rows or {}).get(user, slice(None))
-            part = part.start, part.stop, part.step
+            part = tuple((rows or {}).get(f"{user}", (None, None)))
             parts.append(_scored(user, number, (user, len(label)), (shift, blur), part))
         predictions, digests, values = map(list, zip(*parts, strict=True))
         sizes = [*map(len, predictions)]
@@ -104,11 +107,15 @@ def make_run(tmp_path):
             summary=Summary(**facts),
             scores=Scores(*of_users),
             users=users,
-            predictions=lambda: iter(predictions),
+            predictions=lambda: (replace(part, card=part.card + cards) for part in predictions),
             checkpoint=SimpleNamespace(read=lambda _: SimpleNamespace(fits=())),
         )
         save(made, place)
         write_json(place / SUMMARY, {**asdict(made.summary), **summary})
+        table = pd.read_parquet(place / SCORES)
+        table.assign(**(scores or {})).to_parquet(place / SCORES)
+        if cut:
+            os.truncate(place / cut, (place / cut).stat().st_size - 20)
         return place
 
     return make
@@ -116,42 +123,22 @@ def make_run(tmp_path):
 
 @pytest.fixture
 def runs_in_words(make_run):
-    """Make the runs of a line of a transcript, ``LABEL KEY=VALUE … | LABEL … | KEY=VALUE …``.
+    """Make the runs of words, ``LABEL KEY=VALUE … | LABEL … | KEY=VALUE …``.
 
-    Returned are their folders, and the values of the part without a label. Beside what `make_run`
-    takes, runs may have scores of their own, other cards, no predictions, and files that are cut.
+    Return their folders, and the values of the part without a label.
     """
-    lines = count()
-
-    def run(label, *, scores=None, predictions=True, cards=0, cut="", **options):
-        rows = {int(user): slice(*part) for user, part in options.pop("rows", {}).items()}
-        made = make_run(label, rows=rows, **options)
-        table, of_reviews = (pd.read_parquet(made / f"{n}.parquet") for n in FILES)
-        table.assign(**(scores or {})).to_parquet(made / "scores.parquet")
-        of_reviews.assign(card=of_reviews.card + cards).to_parquet(made / "predictions.parquet")
-        if not predictions:
-            (made / "predictions.parquet").unlink()
-        if cut:
-            os.truncate(made / cut, (made / cut).stat().st_size - 20)
-        return made
 
     def made(words):
-        line, folders, further = next(lines), [], {}
-        for part in words.split(" | "):
-            if re.match(r"\w+=", part):
-                further = values_in(part.split())
-            else:
-                label, *given = part.split()
-                place = f"{line}/{len(folders)}_{label}"
-                folders.append(run(label, folder=place, **values_in(given)))
-        return folders, further
+        parts = [part.split() for part in words.split(" | ")]
+        further = values_in(parts.pop()) if "=" in parts[-1][0] else {}
+        return [make_run(label, **values_in(options)) for label, *options in parts], further
 
     return made
 
 
 @pytest.fixture
 def compared(runs_in_words):
-    """Compare the runs of a line of a transcript."""
+    """Compare the runs of words."""
 
     def standings_of(words):
         folders, options = runs_in_words(words)

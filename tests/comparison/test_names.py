@@ -20,24 +20,19 @@ from srs_eval.comparison.words import one_line
 
 PAYLOADS = {
     "line ends": "x\r\\input{/etc/passwd}\r% y\n\\end{document}\n# z\x85\\input{a}\v\\input{a}\fy",
-    "separators": "x\u2028\\input{a}\u2029y",
-    "controls of a terminal": "\x1b]0;title\x07x\x1b[31mx\x9b32mbad\b\b\bgood\x00",
-    "direction of text": "x\u202eexe.fdp\u2066y\u2067z\u2068\u2069",
-    "what XML and UTF-8 cannot hold": "x\ud800y\ufffe\uffffz",
+    "separators and directions": "x\u2028\\input{a}\u2029y\u202eexe.fdp\u2066y\u2067z\u2068\u2069",
+    "controls and what XML cannot hold": "\x1b]0;t\x07x\x1b[31mx\x9b32mbad\b\bgood\x00\ud800\ufffe",
     "formula": '=HYPERLINK("http://evil.example";"x")',
     "formula with a plus": "+1+cmd|' /C calc'!A0",
     "formula with an at sign": "@SUM(1;2)",
     "wide formula": "＝1+1",
-    "HTML": "<script>alert(1)</script><img src=x onerror=alert(1)>",
-    "HTML entity": "&#x202e;&lt;b&gt;",
+    "HTML": "<script>alert(1)</script><img src=x onerror=alert(1)>&#x202e;&lt;b&gt;",
     "XML": "--></text><a href='http://evil.example'><script>1</script></a><!-- ]]><x>",
-    "link": "[x](javascript:alert(1)) ![y](http://evil.example/i.png)",
-    "automatic link": "https://evil.example www.evil.example <http://evil.example>",
+    "links": "[x](javascript:alert(1)) ![y](//evil.example) http://evil.example www.evil.example",
     "pipes and code": "a | b || c `x` ``` ~~~ **x** __y__ ~~z~~",
     "heading": "# x",
     "list": "1. x",
-    "mathematics": r"$\frac{1}{0}$ $$\unicode{1}$$",
-    "TeX": r"\write18{rm} #1 %x & ^^M _y ~ {",
+    "mathematics": r"$\frac{1}{0}$ $$\unicode{1}$$ \write18{rm} #1 %x & ^^M _y ~ {",
     "optional argument": "[1cm] x",
 }
 PLAIN = "plain"
@@ -46,18 +41,28 @@ IN_LATEX = r"(?m)^[^%\n].*(?<!\\)[%#^$]|(?:\\\\|\\midrule)\s*(?:\[|\*)"
 OF_SIGNS = {"textbackslash", "textasciitilde", "ensuremath"}  # Macros that stand for one
 
 
+UNSAFE = {
+    "Cc",
+    "Cs",
+    "Zl",
+    "Zp",
+    "LRE",
+    "RLE",
+    "LRO",
+    "RLO",
+    "PDF",
+    "LRI",
+    "RLI",
+    "FSI",
+    "PDI",
+    "B",
+}
+
+
 def unsafe(text):
-    """Characters that no output may hold, line feeds apart."""
-    kinds = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI", "B"}
-    return [
-        sign
-        for sign in text
-        if sign != "\n"
-        and (
-            unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
-            or unicodedata.bidirectional(sign) in kinds
-        )
-    ]
+    """Return the characters that no output may hold, line feeds apart."""
+    kinds = (unicodedata.category, unicodedata.bidirectional)
+    return [sign for sign in {*text} - {"\n"} if UNSAFE & {kind(sign) for kind in kinds}]
 
 
 @cache

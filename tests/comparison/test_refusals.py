@@ -80,7 +80,7 @@ def test_paths_without_runs_are_refused_together_and_a_run_that_is_there_twice(m
 
 def test_published_scores_differ_by_number_and_runs_beside_them_by_digest_too(make_run):
     one, other = (
-        read_entry(make_run(n, rows={4: slice(k, 100 + k)})) for n, k in (("a", 0), ("b", 9))
+        read_entry(make_run(n, rows={"4": (k, 100 + k)})) for n, k in (("a", 0), ("b", 9))
     )
     published = replace(one, name="x", scores=one.scores.assign(rows=""), run=None)
     fewer = replace(published, scores=published.scores.assign(reviews=[120, 120, 17] + 9 * [120]))

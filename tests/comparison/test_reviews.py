@@ -38,8 +38,8 @@ def merged(*folders):
 def overlapping(make_run):
     """Two runs that scored other reviews of users 4 and 5, some of them in common."""
     return (
-        make_run("a", rows={4: slice(0, 100)}),
-        make_run("b", rows={4: slice(30, None), 5: slice(0, 90)}, blur=1),
+        make_run("a", rows={"4": (0, 100)}),
+        make_run("b", rows={"4": (30, None), "5": (0, 90)}, blur=1),
     )
 
 
