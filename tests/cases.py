@@ -26,18 +26,6 @@ def rest_nightly(cases, kept=1):
     ]
 
 
-def refusal(call, error=SrsEvalError):
-    """Return the error with which a call is refused, in a line with its kind."""
-    with pytest.raises(error) as refused:
-        call()
-    return f"{type(refused.value).__name__}: {refused.value}\n"
-
-
-def refusals(calls, error):
-    """Return the errors with which calls, by name, are refused."""
-    return "".join(f"{name}\n  {refusal(call, error)}\n" for name, call in calls.items())
-
-
 def values_in(words, kinds=()):
     """Return the values of ``KEY=VALUE …``: JSON, text, or the name of a kind to make."""
 

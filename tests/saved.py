@@ -1,4 +1,4 @@
-"""Results from evaluations of single users, and predictions: made, and compared."""
+"""Runs made of objects, and predictions that are compared."""
 
 from dataclasses import fields
 from functools import partial
@@ -6,19 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from invented import Logs
 from tqdm import tqdm
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.comparison.entry import DIGEST, SIZE, Entry, index_of
 from srs_eval.comparison.words import one_line
-from srs_eval.evaluation.scoring import score_user
-from srs_eval.metrics.bootstrap import user_sums
 from srs_eval.metrics.predictions import Curves, concatenate
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
 from srs_eval.runs.compute import Serial
 from srs_eval.runs.config import Setup
-from srs_eval.runs.evaluation import Checkpoint, added_up, evaluate
+from srs_eval.runs.evaluation import evaluate
 from srs_eval.runs.folder import Run, save
 from srs_eval.runs.summary import Summary
 
@@ -43,19 +39,6 @@ def setup_of(algorithm, source, panel, protocol=None, *, compute=None, **setting
 def run_of(setup, folder):
     """Evaluate and save a run."""
     return save(evaluate(setup, folder, bar=NO_BAR), folder)
-
-
-def result_from(evaluations, panel, folder, algorithm=None):
-    """Score evaluations of users, and save them as a run."""
-    evaluations = list(evaluations)
-    setup = setup_of(algorithm or Average(), Logs({}), panel)
-    checkpoint = Checkpoint(folder, setup.stamp)
-    for each in evaluations:
-        scored = score_user(each, panel)
-        has_sums = panel.pooled and scored.is_complete
-        sums = user_sums(panel, each.predictions) if has_sums else None
-        checkpoint.write(scored, sums)
-    return save(added_up(setup, [each.user for each in evaluations], checkpoint), folder)
 
 
 def load_predictions(folder):

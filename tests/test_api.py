@@ -285,7 +285,7 @@ print("once")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("from_file", [True, False])
+@pytest.mark.parametrize("from_file", rest_nightly([True, False]))
 def test_worker_processes_know_what_a_script_defines(tmp_path, from_file):
     file = tmp_path / "script.py"
     file.write_text(SCRIPT)

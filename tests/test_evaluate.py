@@ -12,7 +12,7 @@ import pytest
 from invented import Ends, Logs, Told
 from metric_functions import METRIC, predicted
 from offenders import Learns, SharesOneArrayAmongItsModels, WritesIntoWhatItGets
-from saved import assert_same, result_from
+from saved import assert_same, run_of, setup_of
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned
 from srs_eval.algorithms.baselines import Average
@@ -20,7 +20,7 @@ from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6
 from srs_eval.algorithms.online import MovingAverage
 from srs_eval.data.reviews import reviews_fingerprint
 from srs_eval.errors import FitError, FitSkipped, ReviewLogError
-from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog, UserEvaluation
+from srs_eval.evaluation.evaluate import EvaluateUser, ReviewLog
 from srs_eval.evaluation.fits import Fit
 from srs_eval.evaluation.scoring import summarise_users
 from srs_eval.metrics.bootstrap import cluster_intervals
@@ -205,19 +205,17 @@ PANEL = Panel([METRIC[name] for name in ("log_loss", "brier", "auc", "rmse_bins"
 @pytest.fixture
 def scored(logs_of, tmp_path):
     def run(algorithm, *users):
-        source = logs_of(*users)
-        work = EvaluateUser(source, algorithm, SrsBenchmark(), seed=0, curves=20)
-        evaluations = [work(user) for user in source.users()]
-        return evaluations, result_from(evaluations, PANEL, Path(mkdtemp(dir=tmp_path)))
+        folder = Path(mkdtemp(dir=tmp_path))
+        return run_of(setup_of(algorithm, logs_of(*users), PANEL), folder)
 
     return run
 
 
 def test_each_user_is_scored_and_the_summary_follows_from_the_scores(scored):
-    evaluations, result = scored(Fsrs6(fit="default"), 1, 2, 3, 4, 5)
+    result = scored(Fsrs6(fit="default"), 1, 2, 3, 4, 5)
     facts, values = result.facts, result.by_user.values
     assert (result.by_user.users, result.by_user.names) == ((1, 2, 3, 4, 5), PANEL.names)
-    predictions = [evaluation.predictions for evaluation in evaluations]
+    predictions = [*result.every_prediction()]
     assert values.tolist() == [[*PANEL.score(each).values()] for each in predictions]
     assert result.by_user.reviews.tolist() == [*map(len, predictions)]
     whole = concatenate(predictions)
@@ -248,14 +246,14 @@ def test_each_user_is_scored_and_the_summary_follows_from_the_scores(scored):
     ],
 )
 def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored, fold, end, status):
-    _, result = scored(Ends(end, users=[2], fold=fold), 1, 2, 3)
+    result = scored(Ends(end, users=[2], fold=fold), 1, 2, 3)
     assert Counter(fit.status for fit in result.fits()) == {status: 1, "ok": 14}
     assert getattr(result.facts, status) == 1
     is_missing = np.isnan(result.by_user.values).all(axis=1)
     assert result.by_user.users == (1, 2, 3)
     assert is_missing.tolist() == [False, status != "fallback", False]
     assert (result.by_user.reviews == 0).tolist() == is_missing.tolist()
-    _, without = scored(Average(), 1, 3)
+    without = scored(Average(), 1, 3)
     assert result.facts.users == 3 - is_missing.sum()
     for name in ("reviews", "forgotten", "metrics") if is_missing.any() else ():
         assert repr(getattr(result.facts, name)) == repr(getattr(without.facts, name))
@@ -264,33 +262,18 @@ def test_a_user_without_one_fold_is_on_record_but_not_in_the_means(scored, fold,
 def test_a_single_user_gets_intervals_over_cards_also_beside_one_skipped_altogether(
     scored, make_log
 ):
-    evaluations, result = scored(Fsrs6(fit="default"), 1, make_log(user=2, cards=1))
+    result = scored(Fsrs6(fit="default"), 1, make_log(user=2, cards=1))
     assert (result.by_user.users, result.facts.skipped) == ((1,), 1)
     assert result.facts.interval_over == "cards and days"
-    expected = cluster_intervals(PANEL, evaluations[0].predictions)
+    expected = cluster_intervals(PANEL, result.predictions(1))
     for name, summary in result.facts.metrics.items():
         assert (summary.lo, summary.hi) == expected[name]
         assert summary.mean_users == summary.mean_reviews == summary.pooled
     # Over cards one left of two would look more certain than the failure of the other allows.
-    _, result = scored(Ends(FitError("no"), users=[2], fold=None), 1, 2)
+    result = scored(Ends(FitError("no"), users=[2], fold=None), 1, 2)
     assert result.facts.interval_over == "users"
     assert np.isnan(result.facts.metrics["log_loss"].lo)
     assert not np.isnan(result.facts.metrics["log_loss"].mean_users)
-
-
-def test_where_nothing_worked_there_are_no_numbers_but_every_fit_and_row(tmp_path):
-    logs = (ReviewLog(5, {"cards": 2, "manual": 1}, "aa"), ReviewLog(7, {"manual": 4}, "bb"))
-    fits = (Fit(1, -1, "failed", "why"), Fit(2, -1, "skipped", "why"))
-    both = zip(fits, logs, strict=True)
-    run = result_from(
-        (UserEvaluation(fit.user, (fit,), None, log) for fit, log in both), PANEL, tmp_path
-    )
-    assert tuple(run.fits()) == fits
-    assert (run.facts.users, run.facts.reviews, run.facts.coverage.reviews.read) == (0, 0, 12)
-    assert run.facts.left_out == {"cards": 2, "manual": 5}
-    for summary in run.facts.metrics.values():
-        assert summary.n_users == 0
-        assert np.isnan([summary.mean_users, summary.pooled, summary.lo]).all()
 
 
 @pytest.mark.parametrize("protocol", [SrsBenchmark(refits=20), Prequential(first=20, every=20)])

@@ -9,12 +9,12 @@ import pytest
 import watch
 from anki_files import ROWS, collection, opened
 from bench_module import BenchModule, ModuleModel
+from cases import rest_nightly
 from clanki import TABLES, ClankiCollection
 from commands import QUIET, SMALL, run_here
 from evidence import either, first_alarm, log_evidence
 from mlflow import MlflowClient
 from simulated_app import log_of
-from sklearn.metrics import log_loss
 from trial import fitted
 
 import srs_eval as se
@@ -31,7 +31,7 @@ PLUG_INS = sorted(path for path in EXAMPLES.glob("*/conf/algo/*.yaml"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", PLUG_INS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("option", rest_nightly(PLUG_INS), ids=lambda path: path.stem)
 def test_a_plug_in_is_tried_for_lookahead_and_runs_from_its_option_file(
     option, tmp_path, monkeypatch
 ):
@@ -41,23 +41,17 @@ def test_a_plug_in_is_tried_for_lookahead_and_runs_from_its_option_file(
     assert math.isfinite(se.load("run").scores["log_loss"].mean())
 
 
-def test_a_module_predicts_and_learns_what_the_same_equations_do_in_the_engine():
-    module = BenchModule(short=False, epochs=20)
+def test_a_module_predicts_what_the_same_equations_do_in_the_engine():
+    module = BenchModule(short=False)
     source = SyntheticUsers(users=1, seed=2, size_scale=0.1)
     task = SrsBenchmark()(source.read(1), same_day=module.same_day)
     reviews, fold = task.reviews, task.folds[-1]
-    y, losses = reviews.recalled[fold.train], {}
     start = ModuleModel(module.constructed(whole_days=True).eval())
     elapsed = np.outer(reviews.elapsed[fold.test], [0.5, 1.0, 3.0])
     level, passes, failures = start.parameters
     equal = fitted(Hlr(fit="default", parameters=(passes, failures, level)), reviews, fold.train)
     expected = equal.predict_at(reviews, fold.test, elapsed)
     assert start.predict_at(reviews, fold.test, elapsed) == pytest.approx(expected, abs=1e-4)
-    best = fitted(Hlr(prior_weight=1e-9), reviews, fold.train)
-    learned = fitted(module, reviews, fold.train)
-    for name, model in {"start": start, "learned": learned, "best": best}.items():
-        losses[name] = log_loss(y, model.predict(reviews, fold.train))
-    assert losses["best"] <= losses["learned"] < (losses["start"] + losses["best"]) / 2
 
 
 def test_alarms_without_a_difference_are_as_rare_as_promised():
@@ -91,7 +85,7 @@ def test_alarms_are_of_planted_differences_only():
     assert alarms() - {watch.CALIBRATION} == {watch.BETTER}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_alias_of_the_watch_moves_once_and_only_on_proof(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     store = f"sqlite:///{tmp_path / 'm.db'}"

@@ -2,7 +2,6 @@
 
 import json
 
-import pandas as pd
 import pytest
 from commands import run_here as run
 from seed_table.reproduce import main
@@ -19,9 +18,10 @@ MODELS = {
 ALTERED = {("DASH", 36): ("size", 1), ("AVG-short-secs", 8): ("AUC", -1e-4)}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_altered_rows_are_told_from_equal_ones(tmp_path, real_logs):
-    logs = ["data=revlogs_10k", f"data.path={real_logs / 'anki-mit'}"]
+    mit = real_logs / "anki-mit"
+    logs = ["data=revlogs_10k", f"data.path={mit}"]
     for name, words in MODELS.items():
         quiet = ("tracking=none", "figures=false", f"hydra.run.dir={tmp_path / 'runs' / name}")
         assert run([*words, *logs, *quiet]) == 0
@@ -36,15 +36,11 @@ def test_altered_rows_are_told_from_equal_ones(tmp_path, real_logs):
         lines.append({**lines[0], "user": 99})  # whose log is not here
         file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     (result / "LSTM-short-secs.jsonl").write_text(file.read_text())
-    out, mit = tmp_path / "reproduced.csv", real_logs / "anki-mit"
-    table = main([f"data={mit}", f"published={result}", f"out={out}", "workers=1"])
+    out = f"out={tmp_path / 'reproduced.csv'}"
+    table = main([f"data={mit}", f"published={result}", out, "workers=1"])
     assert table["verdict"].to_dict() == {
         "DASH": "other reviews",
         "AVG-short-secs": "within 0.0005",
         "MOVING-AVG": "equal",
     }
     assert (table["users"] == 2).all()
-    rows = pd.read_csv(out).set_index(["result", "user"])
-    for metric in ("size", "LogLoss", "AUC"):
-        unequal = (rows[metric] - rows[f"{metric} published"]).abs() > 2e-6
-        assert {*rows.index[unequal]} == {at for at, (key, _) in ALTERED.items() if key == metric}

@@ -1,67 +1,16 @@
-"""./run, ./check and `mlflow run` pass their arguments on, and say what is missing."""
+"""`mlflow run` and the scripts for Slurm pass their arguments on."""
 
 import os
-import re
 import runpy
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from cases import ROOT
-from commands import process
+from commands import process, write
 from sessions import runs_in
-
-RECORDER = """#!/bin/sh
-printf '%s\\n' "$(basename "$0") $*" >>"$RECORD"
-[ "$(basename "$0")" != uv ] || exit 1
-[ "$2" != pip ] || exit "${PIP_STATUS-0}"
-"""
-
-
-def write_programs(folder, **texts):
-    """Write programs for the PATH."""
-    folder.mkdir(parents=True)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-        (folder / name).chmod(0o755)
-
-
-def test_run_and_check_set_up_once_for_the_same_pins_and_pass_their_arguments_on(tmp_path):
-    """The programs of this checkout only record how they are called."""
-    checkout, venv, record = tmp_path / "a checkout", tmp_path / "venv", tmp_path / "record"
-    shutil.copytree(ROOT / "scripts", checkout / "scripts")
-    for name in ("run", "check", "pyproject.toml"):
-        shutil.copy2(ROOT / name, checkout / name)
-    (checkout / "constraints.txt").touch()
-    write_programs(venv / "bin", **dict.fromkeys(("python", "typos", "uv"), RECORDER))
-    path = f"{venv / 'bin'}:{os.environ['PATH']}"
-    given = {"RECORD": str(record), "SRS_EVAL_VENV": str(venv), "PYTHON": sys.executable}
-
-    def calls(*words, status=0, **env):
-        record.write_text("", encoding="utf-8")
-        env |= {**os.environ, **given, "PATH": path}
-        assert process(words, cwd=checkout, env=env).returncode == status
-        return record.read_text(encoding="utf-8").splitlines()
-
-    first = calls("./run")
-    for call in first[:2]:  # uv, which knows of no packages here, and pip
-        assert "pip install" in call
-        assert f"--constraint {checkout}/constraints.txt" in call
-        assert f"--editable {checkout}[sweep]" in call
-    assert first[-1] == "python -m srs_eval -m experiment=quick_start"
-    again = calls("./run", "algo=avg", "data.path=my own log.csv")
-    assert again == ["python -m srs_eval algo=avg data.path=my own log.csv"]
-    (checkout / "constraints.txt").write_text("numpy==2.4.0\n")
-    assert "quick_start" not in calls("./run", status=1, PIP_STATUS="1")[-1]
-    assert "pip install" in calls("./run")[0]  # what failed is not taken for done
-    assert "pip install" in calls("./check", "style")[0]  # it needs more
-    tools = [re.sub("^python -m ", "", call).split()[0] for call in calls("./check")]
-    assert sorted(tools) == ["mypy", "pytest", "ruff", "ruff", "typos"]
-    assert calls("./check", "-m", "slow", "tests/x") == ["python -m pytest -m slow tests/x"]
-
 
 PROGRAMS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 SMALL = "data.users=2 data.size_scale=0.02 figures=false panel=quick curves_per_user=0"
@@ -105,11 +54,13 @@ def test_an_entry_point_passes_words_on_as_they_were_typed(
         run_module(module, run_name="__main__")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_scripts_for_slurm_run_an_array_and_add_it_up(tmp_path):
     sbatch = (ROOT / "tests" / "golden" / "sbatch.sh").read_text("utf-8")
     python = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
-    write_programs(tmp_path / "bin", sbatch=sbatch, python=python)
+    write(tmp_path / "bin", {"sbatch": sbatch, "python": python})
+    for program in (tmp_path / "bin").iterdir():
+        program.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     words = ["algo=avg", "tracking=none", *SMALL.split(), "data.users=3"]
     script = ROOT / "examples" / "slurm" / "run.sh"
@@ -121,7 +72,7 @@ def test_the_scripts_for_slurm_run_an_array_and_add_it_up(tmp_path):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_mlflow_run_fills_the_run_it_has_begun(tmp_path):
     store = f"sqlite:///{tmp_path / 'store.db'}"
     overrides = f"{SMALL} 'notes=with a space' hydra.run.dir={tmp_path / 'out'}"

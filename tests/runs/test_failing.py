@@ -4,6 +4,7 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
+from cases import rest_nightly
 from sessions import (
     FOLDS,
     JOBS,
@@ -66,7 +67,7 @@ def test_a_failed_fit_is_recorded_with_its_traceback_and_costs_its_user(tmp_path
     assert_recorded(tmp_path / "out", ways)
 
 
-@pytest.mark.parametrize("compute", [pytest.param((), marks=pytest.mark.slow), PROCESSES])
+@pytest.mark.parametrize("compute", rest_nightly([(PROCESSES,), ((),)]))
 def test_fit_timeout_ends_what_hangs_also_in_compiled_code(tmp_path, compute):
     ways = {"3": "hang", "5": "hold"}
     run(tmp_path, *WORDS, *compute, "fit_timeout=1", ways=ways, status=1)

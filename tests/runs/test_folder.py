@@ -8,19 +8,22 @@ from dataclasses import asdict, fields, replace
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from invented import Logs
 from pydantic_core import PydanticSerializationError
-from saved import assert_same, load_predictions, result_from, run_of, setup_of
+from saved import assert_same, load_predictions, run_of, setup_of
 
 from srs_eval.algorithms.algorithm import Contribution, Part
 from srs_eval.algorithms.baselines import Average
 from srs_eval.errors import ConfigError, FolderInUseError
 from srs_eval.evaluation.evaluate import ReviewLog, UserEvaluation
 from srs_eval.evaluation.fits import Fit
+from srs_eval.evaluation.scoring import score_user
 from srs_eval.metrics.means import MetricSummary
 from srs_eval.metrics.panel import Panel, default_panel
 from srs_eval.metrics.predictions import Curves, Predictions, concatenate
 from srs_eval.metrics.scores import brier, log_loss
 from srs_eval.runs import folder as files
+from srs_eval.runs.evaluation import Checkpoint, added_up
 from srs_eval.runs.folder import Run, runs_below
 from srs_eval.runs.summary import Counts, Coverage, LeftOut, Summary
 
@@ -45,12 +48,12 @@ def every_column(user, seed, kind=np.float64):
 
 def saved(folder, *every, fits=None):
     """Save predictions of users as a run."""
-    users = [
-        UserEvaluation(user, fits or (Fit(user, 0, "ok"),), each, ReviewLog(len(each)))
-        for each in every
-        for user in each.users
-    ]
-    return result_from(users, PANEL, folder)
+    setup = setup_of(Average(), Logs({}), PANEL)
+    checkpoint, users = Checkpoint(folder, setup.stamp), [each.users[0] for each in every]
+    for user, each in zip(users, every, strict=True):
+        evaluation = UserEvaluation(user, fits or (Fit(user, 0, "ok"),), each, ReviewLog(len(each)))
+        checkpoint.write(score_user(evaluation, PANEL))
+    return files.save(added_up(setup, users, checkpoint), folder)
 
 
 def test_no_column_is_forgotten(tmp_path):
@@ -164,6 +167,8 @@ def test_a_run_of_nothing_can_be_saved_and_read(make_log, logs_of, tmp_path):
     run = run_of(setup_of(Average(), logs_of(make_log(cards=1)), default_panel()), tmp_path)
     assert (run.facts.users, run.facts.skipped, run.has_predictions) == (0, 1, False)
     assert list(run.every_prediction()) == []
+    for summary in run.facts.metrics.values():
+        assert np.isnan([summary.mean_users, summary.pooled, summary.lo]).all()
     assert runs_below(tmp_path) == [tmp_path]
 
 

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from cases import rest_nightly
 from sessions import (
     JOBS,
     NO_STORE,
@@ -28,7 +29,7 @@ def assert_refused(command, *parts):
     assert all(part in command.text for part in parts), command.text
 
 
-@pytest.mark.parametrize("what", [(), pytest.param(JOBS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("what", rest_nightly([((),), (JOBS,)]))
 def test_a_second_command_is_refused_and_one_after_the_end_fits_nothing(tmp_path, what):
     out, words = tmp_path / "out", (*RUN, *what, NO_STORE, *to("out", what))
     first = Command(tmp_path, *words, ways={"3": "wait"}).until_fitted(2)
@@ -78,13 +79,9 @@ def write_log(folder, forgetful=None):
 
 @pytest.mark.parametrize(
     ("changed", "killed"),
-    [
-        *(("code", False), ("log", False)),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (("code", True), ("setting", True), ("setting", False), ("log", True))
-        ),
-    ],
+    rest_nightly(
+        [(what, killed) for killed in (False, True) for what in ("code", "log", "setting")], 3
+    ),
 )
 def test_a_setting_code_or_log_that_changed_is_evaluated_again(tmp_path, changed, killed):
     log = ("data=csv", "data.path=log.csv", "data.columns.user=user")

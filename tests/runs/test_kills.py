@@ -47,12 +47,12 @@ QUICK = [
 ]
 SLOW = [
     *(("serial", signal.SIGTERM, 3), ("processes", signal.SIGINT, 4)),
-    *(("sweep", "group", USERS + 2), ("search", "parent", 2 * USERS + 2)),
+    ("sweep", "group", USERS + 2),
 ]
 LONG = [
     *(("serial", "parent", 3), ("processes", "group", 4), ("sweep", "parent", 3)),
     *(("sweep in processes", "parent", 4), ("sweep in processes", "worker", USERS + 3)),
-    *(("joblib", "group", 5), ("joblib", "parent", 5), ("search", "group", USERS + 2)),
+    *(("joblib", "group", 5), ("joblib", "parent", 5), ("search", "parent", 2 * USERS + 2)),
     *(("sweep", signal.SIGINT, 3), ("sweep", signal.SIGTERM, 3)),
     *(("ray", "worker", 4), ("ray", "parent", 4)),
 ]

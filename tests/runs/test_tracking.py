@@ -344,7 +344,7 @@ def test_a_model_that_predicts_as_its_run_did_is_logged_and_served(uri, client, 
     assert result.metrics["test/log_loss"] == pytest.approx(expected["log_loss"])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_jobs_that_change_their_folder_are_runs_of_one_store_and_end_as_they_do(tmp_path):
     """The callback makes jobs of any Hydra application runs in MLflow."""
     app = ROOT / "examples" / "hydra_callback" / "app.py"
