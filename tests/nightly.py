@@ -1,12 +1,8 @@
 """Run what takes an hour or more and guards what rarely changes: ``./check nightly``.
 
-``./check processors [arguments of pytest]`` runs pytest as other processors would compute: numbers
-of a fit, an interval or a metric differ in their last bits, because NumPy, OpenBLAS and the kernels
-of srs_eval choose instructions by what there is. Each setting takes some of them away, or asks for
-those of another processor; what this machine cannot run is named and left out. By default, the
-quick tests of numbers run.
-
-Every part runs, also after one that failed; the last lines say how each ended.
+``./check processors [arguments of pytest]`` runs pytest, by default the quick tests of numbers, as
+other processors would compute: each setting takes some of the instructions away that NumPy,
+OpenBLAS and the kernels choose from. What this machine cannot run is named and left out.
 """
 
 import os
@@ -17,23 +13,16 @@ import time
 from importlib import import_module
 
 DAY = str(int(time.time()) // 86400)
-SPREAD = ("-n", str((os.cpu_count() or 1) * 3 // 2), "--dist", "worksteal", "-q")
 PYTEST = (sys.executable, "-m", "pytest")
-QUICK = ("-m", "not slow and not nightly")
 PARTS = {
-    "tests marked nightly": (*PYTEST, "-m", "nightly", *SPREAD, "--durations=30"),
+    "tests marked nightly": (*PYTEST, "-m", "nightly", "-q", "-n", "auto", "--dist", "worksteal"),
     "tests of numbers on other processors": (sys.executable, __file__, "processors"),
-    "campaign of faults": (
-        *(sys.executable, "tests/faults/campaign.py", "--minutes", "20", "--seed", DAY),
-    ),
+    "campaign of faults": (sys.executable, "tests/faults/campaign.py", "--seed", DAY),
 }
-FOLDERS = "algorithms collection comparison data engine metrics protocol"
-FILES = "checks evaluate pages"
-NUMBERS = [
-    *(*QUICK, "-q", "-n", "auto"),
-    *(f"tests/{folder}" for folder in FOLDERS.split()),
-    *(f"tests/test_{file}.py" for file in FILES.split()),
-]
+PLACES = "algorithms collection comparison data engine metrics protocol"
+PLACES += " test_checks.py test_evaluate.py test_pages.py"
+QUICK = ("-m", "not slow and not nightly", "-q", "-n", "auto")
+NUMBERS = [*QUICK, *(f"tests/{place}" for place in PLACES.split())]
 
 _numpy = import_module("numpy._core._multiarray_umath")
 groups, there = _numpy.__cpu_dispatch__, _numpy.__cpu_features__

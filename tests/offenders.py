@@ -5,6 +5,7 @@ It is a module of its own so that other packages can be tried with it where no c
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -128,24 +129,9 @@ def until_the_day_before(reviews):
     return recalled_until(reviews, day_begins(reviews))
 
 
-def of_today(reviews, together):
-    """Share of recalls before each row on its day, of the rows that go together with it."""
-    p = np.full(len(reviews), 0.7)
-    for row, begin in enumerate(day_begins(reviews)):
-        before = np.arange(begin, row)
-        before = before[together(reviews, before, row)]
-        if len(before):
-            p[row] = 0.2 + 0.6 * reviews.recalled[before].mean()
-    return p
-
-
 def answer_times_of_the_day(reviews):
     spent = np.r_[0, np.cumsum(reviews.duration_ms)]
     return 0.1 + 0.8 / (1 + (spent[:-1] - spent[day_begins(reviews)]) / 10_000)
-
-
-def counts(reviews):
-    return rows_by_card(reviews.card).earlier(reviews.recalled)
 
 
 BLIND, FIT = checks.check_blind_to_the_future, checks.check_fit_ignores_test_rows
@@ -156,7 +142,6 @@ WORKER = checks.check_goes_to_a_worker
 # What can be read, by whom and how much of it, in pairs.
 caught(
     BLIND,
-    predicts("LooksTheNextReviewUp", lambda log, rows: 0.8 + 0.01 * log.rating[rows + 1]),
     peeks("PeeksInLongLogs", lambda log, _: 480 < len(log) < 5000),
     peeks("PeeksAtUsersOfOrdinaryNames", lambda log, _: log.user != "trial"),
     peeks("PeeksWhereFewRowsAreAskedFor", lambda log, rows: 1 < len(rows) <= 8 < len(log) - 300),
@@ -193,9 +178,7 @@ caught(
     TIME,
     LearnsFromNewCardsWithoutSayingSo=lambda log: mean_before(log.recalled, log.elapsed_days < 0),
     LearnsUntilTheDayBeforeWithoutSayingSo=until_the_day_before,
-    ReadsTheSiblingOfToday=lambda log: of_today(log, lambda log, a, b: log.note[a] == log.note[b]),
-    ReadsTheRecallOfToday=lambda log: of_today(log, lambda log, a, _: log.rating[a] > 0),
-    ReadsTheFourthReviewBefore=lambda log: of_today(log, lambda _, before, row: before == row - 4),
+    ReadsTheFourthReviewBefore=lambda log: 0.5 + 0.3 * np.roll(log.recalled, 4),
 )
 caught(
     TIME,
@@ -221,18 +204,13 @@ caught(
     learns("DividesByNothing", lambda _, rows: 0.5 if len(rows) else np.nan),
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
     learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]),
-    HasATableOfCounts=lambda log: np.full(999, 0.5)[counts(log)],
+    HasATableOfCounts=lambda log: np.full(999, 0.5)[rows_by_card(log.card).earlier(log.recalled)],
 )
 
 
 def asked_again(self, reviews, rows):
     self.asked = getattr(self, "asked", 0) + 1
     return np.full(len(rows), 1 / (1 + self.asked))
-
-
-def changes_its_input(self, reviews, rows, rng):
-    reviews.elapsed[:] = np.log1p(reviews.elapsed)
-    return Honest.fit(self, reviews, rows, rng)
 
 
 def curve_of_the_session(self, reviews, rows, elapsed):
@@ -242,10 +220,8 @@ def curve_of_the_session(self, reviews, rows, elapsed):
     return forgetting(elapsed) - 0.05 * other * so_far
 
 
-ChangesItsInput = varied("ChangesItsInput", fit=changes_its_input)
 caught(
     SOUND,
-    ChangesItsInput,
     varied("HasAnotherCurve", curve=lambda self, log, rows, times: forgetting(times + 1)),
     varied("ItsCurveHasNoRowOfTimes", curve=lambda self, log, rows, times: forgetting(times)[:, 1]),
     varied("HasATableOfParameters", fit=lambda self, *_: Model(self.predicted, np.ones((2, 2)))),
@@ -300,6 +276,7 @@ class WritesIntoWhatItGets(Learns):
     def level(self, reviews, rows):
         level = super().level(reviews, rows)
         rows[:] = rows[::-1]
+        reviews.elapsed[:] = 3
         return level
 
     def model(self, level):
@@ -308,7 +285,7 @@ class WritesIntoWhatItGets(Learns):
         def predicted(reviews, rows):
             p = honest.predict(reviews, rows)
             rows[:] = rows[::-1]
-            reviews.card[:] = reviews.day[:] = reviews.elapsed_days[:] = 3
+            reviews.card[:] = reviews.day[:] = 3
             return p
 
         def curve(reviews, rows, elapsed):
@@ -327,25 +304,6 @@ def refit_changes_its_start(self, reviews, rows, rng, previous):
     model = Learns.refit(self, reviews, rows, rng, previous)
     object.__setattr__(previous, "parameters", model.parameters)
     return model
-
-
-def a_step_knows_its_outcomes(self, reviews, rows, rng):
-    """A search would drop all other trials after its first step."""
-    yield Model(lambda reviews, rows: np.where(reviews.recalled[rows], 0.9, 0.6))
-    yield self.fit(reviews, rows, rng)
-
-
-def a_step_learns_from_test_rows(self, reviews, rows, rng):
-    yield self.fit(reviews, np.arange(len(reviews)), rng)
-    yield self.fit(reviews, rows, rng)
-
-
-def the_last_step_is_of_half_the_rows(self, reviews, rows, rng):
-    yield self.fit(reviews, rows[: len(rows) // 2], rng)
-
-
-def a_step_without_parameters(self, reviews, rows, rng):
-    yield Model(self.fit(reviews, rows, rng).predicted)
 
 
 _ANSWERS: dict = {}
@@ -373,18 +331,28 @@ class KeepsALambda(Honest):
         self.curve_of = lambda elapsed: forgetting(elapsed)
 
 
-caught(BLIND, varied("AStepKnowsItsOutcomes", Learns, fit_in_steps=a_step_knows_its_outcomes))
+def steps(name, steps_of):
+    """Make an algorithm whose fit in steps is a function of itself, the log, and the rows."""
+
+    def fit_in_steps(self, reviews, rows, rng):
+        return steps_of(partial(self.fit, rng=rng), reviews, rows)
+
+    return varied(name, Learns, fit_in_steps=fit_in_steps)
+
+
+KNOWING = Model(lambda reviews, rows: np.where(reviews.recalled[rows], 0.9, 0.6))
+caught(BLIND, steps("AStepKnowsItsOutcomes", lambda fit, log, rows: [KNOWING, fit(log, rows)]))
 caught(
     FIT,
-    varied("AStepLearnsFromTestRows", Learns, fit_in_steps=a_step_learns_from_test_rows),
+    steps("AStepLearnsFromTestRows", lambda fit, log, _: [fit(log, np.arange(len(log)))] * 2),
     varied("RefitsOnTestRows", Learns, refit=refits_on_test_rows),
 )
 caught(
     SAME,
     varied("RefitChangesTheModelItStartsFrom", Learns, refit=refit_changes_its_start),
-    varied("ItsStepsEndElsewhere", Learns, fit_in_steps=the_last_step_is_of_half_the_rows),
-    varied("ItsStepsHaveNoParameters", Learns, fit_in_steps=a_step_without_parameters),
-    varied("HasNoSteps", Learns, fit_in_steps=lambda self, *_: []),
+    steps("ItsStepsEndElsewhere", lambda fit, log, rows: [fit(log, rows[: len(rows) // 2])]),
+    steps("ItsStepsHaveNoParameters", lambda fit, log, rows: [Model(fit(log, rows).predicted)]),
+    steps("HasNoSteps", lambda *_: []),
     made("KeepsTheLatestTable", keeps_the_latest_table),
 )
 caught(SOUND, WritesIntoWhatItGets)

@@ -7,11 +7,11 @@ from offenders import (
     CAUGHT,
     CHEATS,
     HONEST,
-    ChangesItsInput,
     Honest,
     Model,
     ReadsItsOwnRating,
     SkipsEveryUser,
+    WritesIntoWhatItGets,
     predicts,
 )
 from saved import setup_of
@@ -69,7 +69,7 @@ def test_a_task_of_ones_own_is_used_and_left_as_it_was():
     copy = task.reviews.elapsed.copy()
     check_algorithm(Honest(), task)
     with pytest.raises(CheckFailed):
-        check_algorithm(ChangesItsInput(), task)
+        check_algorithm(WritesIntoWhatItGets(), task)
     np.testing.assert_array_equal(task.reviews.elapsed, copy)
 
 

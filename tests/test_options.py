@@ -7,11 +7,10 @@ from omegaconf import OmegaConf
 from srs_eval.errors import ConfigError, ReviewLogError
 from srs_eval.runs.config import GROUPS, build, composed, resolved
 
-CONF = ROOT / "conf"
 # Algorithms have this test among their own.
 BUILT = [
     (path.parent.name, path.stem)
-    for path in sorted(CONF.glob("*/*.yaml"))
+    for path in sorted((ROOT / "conf").glob("*/*.yaml"))
     if path.parent.name in {*GROUPS} - {"algo"}
 ]
 
@@ -31,12 +30,3 @@ def test_an_option_is_built_or_asks_for_what_it_needs(group, option):
     source = build(cfg, choices).source
     with pytest.raises(ReviewLogError, match="there/is/no such file: no such file"):
         source.read(source.users()[0])
-
-
-def test_the_leaderboard_lists_algorithms_that_need_no_further_package():
-    content = OmegaConf.load(CONF / "experiment" / "leaderboard.yaml")
-    listed = content.hydra.sweeper.params.algo.split(",")
-    every = {path.stem for path in (CONF / "algo").glob("*.yaml")}
-    assert len(set(listed)) == len(listed) == 27
-    further = "fsrs_rs gru gru_p gru_curves lstm_curves nn17 transformer"
-    assert set(listed) <= every - {*further.split()}

@@ -39,7 +39,6 @@ def sharpness(predictions: Predictions) -> float:
 """,
     "srs_half_day/conf/algo/avg.yaml": "_target_: nowhere.Average\n",
     "srs_half_day/conf/algo/mine.yaml": "_target_: srs_half_day.HalfDay\np: 0.8\n",
-    "srs_half_day/conf/algo/mine_fsrs.yaml": "defaults: [fsrs6, _self_]\nfit: default\n",
     "srs_half_day/conf/data/mine.yaml": "defaults: [synthetic]\nusers: 2\nsize_scale: 0.02\n",
     "srs_half_day/conf/panel/mine.yaml": (
         "defaults: [quick, _self_]\n"
@@ -58,13 +57,8 @@ def run(words, folder):
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Build the wheel from the sources, as for a release; install it and the other package.
-
-    The packages that both need are lent by this environment.
-    """
-    folder = tmp_path_factory.mktemp("fresh")
+def installed(folder):
+    """Build the wheel and install it with the other package; what they need is lent from here."""
     words = [sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)]
     # without the build backend at hand, an environment with it is made: that needs a network
     run([*words, "--no-isolation"] if find_spec("hatchling") else words, folder)
@@ -80,28 +74,26 @@ def installed(tmp_path_factory):
     # only the folder, not its .pth files: an editable install there must not be found
     (own / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     run([*pip, str(folder / "srs-half-day")], folder)
-    return folder / "venv" / "bin"
+    return python, str(folder / "venv" / "bin" / "srs-eval")
 
 
 @pytest.mark.nightly
-def test_a_package_installed_by_pip_is_found_by_the_wheel_of_srs_eval(installed, tmp_path):
+def test_a_package_installed_by_pip_is_found_by_the_wheel_of_srs_eval(tmp_path):
     """-P: what is tested is what was installed, not what lies in the folder."""
-    python, program = str(installed / "python"), [str(installed / "srs-eval")]
+    python, program = installed(tmp_path)
     where = "import srs_eval, srs_half_day as s; print(srs_eval.__file__, s.__file__, sep='\\n')"
     for file in run([python, "-P", "-c", where], tmp_path).splitlines():
-        assert Path(file).is_relative_to(installed.parent)
-    assert f"{ROOT / 'conf'}" not in run([*program, "--info", "searchpath"], tmp_path)
-    listed = " ".join(run([*program, "--help"], tmp_path).split())
+        assert Path(file).is_relative_to(tmp_path / "venv")
+    assert f"{ROOT / 'conf'}" not in run([program, "--info", "searchpath"], tmp_path)
+    listed = " ".join(run([program, "--help"], tmp_path).split())
     for group in GROUPS:
         names = listed.split(f" {group}: ")[1].split(": ")[0].replace(",", "").split()
         assert "mine" in names, group
         assert len(names) > 2
     # ours, though theirs has the same name
-    assert run([*program, "algo=avg", *SMALL, *QUIET], tmp_path).startswith("avg: log loss ")
-    words = [*(f"{group}=mine" for group in GROUPS[1:]), "compute=processes", *QUIET]
-    program = [python, "-W", "error", "-m", "srs_eval", "-m"]
-    run([*program, "algo=glob(mine*)", *words, "hydra.sweep.dir=both"], tmp_path)
-    for name in ("0_mine", "1_mine_fsrs"):
-        summary = summary_of(tmp_path / "both" / name)
-        assert (summary["users"], "sharpness" in summary["metrics"]) == (2, True)
-        assert summary["protocol"].startswith("prequential")
+    assert run([program, "algo=avg", *SMALL, *QUIET], tmp_path).startswith("avg: log loss ")
+    words = [*(f"{group}=mine" for group in GROUPS), "compute=processes", *QUIET]
+    run([python, "-W", "error", "-m", "srs_eval", *words, "hydra.run.dir=out"], tmp_path)
+    summary = summary_of(tmp_path / "out")
+    assert (summary["users"], "sharpness" in summary["metrics"]) == (2, True)
+    assert summary["protocol"].startswith("prequential")

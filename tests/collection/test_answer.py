@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +17,7 @@ from srs_eval.algorithms.fsrs.current import DEFAULTS
 from srs_eval.algorithms.fsrs.fsrs6 import Fsrs6Equations
 from srs_eval.algorithms.recurrent.model import RecurrentModel
 from srs_eval.collection import answer
-from srs_eval.collection.advice import FITTED, SM2, Advice, Belief, People, decide, nearest
+from srs_eval.collection.advice import FITTED, Advice, Belief, People, decide, nearest
 from srs_eval.collection.answer import Answer
 from srs_eval.collection.command import Collection, report
 from srs_eval.collection.intervals import Models, Next, load
@@ -123,19 +122,6 @@ def test_long_intervals_get_a_limit_which_the_first_line_names(
     assert (str(maximum) in made.do()) == (maximum is not None)
     assert doubts in made.doubt()
     assert bool(doubts) == bool(made.doubt())
-
-
-def test_what_published_users_show_is_computed_again():
-    path = Path(__file__).parents[2].parent / "shared/data/srs-benchmark-results"
-    path /= "per_user_metrics.parquet"
-    if not path.exists():
-        pytest.skip("published results are not here")
-    other_people = pytest.importorskip("other_people")
-    for row, (reviews, losses) in zip(SM2, other_people.sm2(path), strict=True):
-        before, after = losses.T
-        assert (reviews, len(losses)) == (row.reviews, row.people)
-        assert int((after < before).sum()) == row.better
-        assert after.mean() / before.mean() - 1 == pytest.approx(row.mean, abs=0.0006)
 
 
 NAME = "hard <script>alert('1')</script> & words"

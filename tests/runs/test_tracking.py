@@ -110,7 +110,6 @@ def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
     assert {**expected, "rows_fingerprint": facts.rows_fingerprint}.items() <= tags.items()
     note = kept.data.tags["mlflow.note.content"].splitlines()
     assert note[0] == f"**log loss {loss.mean_users:.4f} [{loss.lo:.4f}, {loss.hi:.4f}]**"
-    assert f"run_uuid={run_id}" in note[2]
     assert note[-1] == "a note"
     (dataset,) = kept.inputs.dataset_inputs
     assert (dataset.dataset.name, dataset.dataset.digest) == ("synthetic", facts.rows_fingerprint)
@@ -118,9 +117,6 @@ def test_a_run_has_its_settings_numbers_data_tables_figures_and_files(
     assert {"results/summary.json", "figures/calibration.png", "tables/thresholds.json"} <= {*files}
     table = json.loads(Path(client.download_artifacts(run_id, "tables/metrics.json")).read_text())
     assert [row[0] for row in table["data"]] == [*facts.metrics]
-    images = files_of(client, run_id, "images")
-    assert len(images) == 2  # the picture and a small one
-    assert "calibration+step+0" in images[0]
 
 
 def test_learning_curves_are_means_over_fits_and_one_that_ends_stays_where_it_is(
@@ -142,10 +138,9 @@ def test_learning_curves_are_means_over_fits_and_one_that_ends_stays_where_it_is
 def test_a_new_experiment_has_a_view_which_the_link_opens(uri, client, logged):
     tracked = logged(tracker=Mlflow(uri=uri, experiment="viewed"))
     kept = client.get_experiment_by_name("viewed")
-    command, _, link = tracked.store.link().partition("  # ")
+    link = tracked.store.link()
     assert f"mlflow.sharedViewState.{link.partition('viewStateShareKey=')[2]}" in kept.tags
     assert f"#/experiments/{kept.experiment_id}/runs?workflowType=machine_learning" in link
-    assert command.startswith("MLflow   mlflow ui --backend-store-uri sqlite:///")
     state = json.loads(mlflow_store._VIEW_FILE.read_bytes())
     shown = {chart["metricKey"] for chart in state["compareRunCharts"] if "metricKey" in chart}
     metrics = client.get_run(tracked.run_id).data.metrics
@@ -244,19 +239,13 @@ def test_an_address_where_no_runs_are_kept_is_refused_in_mlflows_words(
     assert "hidden-word" not in str(refused.value)
 
 
-def test_a_call_that_meets_a_lock_is_made_again_for_a_while(uri, monkeypatch):
+def test_a_lock_that_stays_is_an_error(uri, monkeypatch):
+    def locked():
+        raise OSError("(sqlite3.OperationalError) database is locked")
+
     monkeypatch.setattr(mlflow_store, "_PATIENCE", 0.5)
-    store, calls = mlflow_store.Store(uri, "srs_eval"), []
-
-    def locked(until):
-        calls.append(until)
-        if len(calls) < until:
-            raise OSError("(sqlite3.OperationalError) database is locked")
-        return "done"
-
-    assert (store.waiting(locked)(3), calls) == ("done", [3] * 3)
     with pytest.raises(TrackingError, match="another process has locked the database"):
-        store.waiting(locked)(10**9)
+        mlflow_store.Store(uri, "srs_eval").waiting(locked)()
 
 
 @pytest.mark.nightly
@@ -279,17 +268,11 @@ def fluent(uri, tmp_path, monkeypatch):
     mlflow.set_tracking_uri(None)
 
 
-def evaluated(data, **options):
-    """Evaluate predictions, or a model, with the panel as a metric."""
-    from srs_eval.runs.mlflow_metric import panel_metric
-
-    panel = {"targets": "recalled", "extra_metrics": [panel_metric()]}
-    return mlflow.models.evaluate(data=data, **panel, **options)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("fluent")
 def test_predictions_get_the_panel_as_a_metric_of_mlflow():
+    from srs_eval.runs.mlflow_metric import panel_metric
+
     rng = np.random.default_rng(0)
     p = rng.uniform(0.6, 1.0, 400)
     columns = {
@@ -299,8 +282,9 @@ def test_predictions_get_the_panel_as_a_metric_of_mlflow():
         "card": rng.integers(0, 40, 400),
     }
     frame = pd.DataFrame({"p": p, "recalled": rng.random(400) < p, **columns})
+    panel = {"targets": "recalled", "extra_metrics": [panel_metric()]}
     with mlflow.start_run() as run:
-        result = evaluated(frame, predictions="p")
+        result = mlflow.models.evaluate(data=frame, predictions="p", **panel)
     expected = score(frame["p"], frame["recalled"], **columns)
     logged = mlflow.get_run(run.info.run_id).data.metrics
     for name in HEADLINE:
@@ -328,20 +312,12 @@ def test_a_model_that_predicts_as_its_run_did_is_logged_and_served(uri, client, 
     for wrong, row in ((history.assign(rating=7), 1), (history.assign(elapsed_days=0.5), 2)):
         with pytest.raises(ReviewLogError, match=f"row {row}: expected a rating"):
             served.predict(wrong)
-    # of each review as the run predicted it, and so its scores
     log, last = setup.source.read(1), run.predictions(1)
     reviews = pd.DataFrame({"card": log.card, "elapsed_days": log.elapsed, "rating": log.rating})
     recall = served.predict(reviews)["recall"]
     last = select(last, last.fold == last.fold.max())
     np.testing.assert_allclose(recall.iloc[last.row], last.p, atol=1e-6)
     assert (recall.notna() == (reviews["elapsed_days"] >= 1)).all()
-    result = evaluated(
-        reviews.assign(recalled=log.recalled),
-        model=f"models:/{kept.model_id}",
-        predictions="recall",
-    )
-    expected = score(recall.dropna(), log.recalled[recall.notna()], resamples=0)
-    assert result.metrics["test/log_loss"] == pytest.approx(expected["log_loss"])
 
 
 @pytest.mark.nightly
