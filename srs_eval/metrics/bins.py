@@ -76,7 +76,7 @@ class Bins:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of different intervals, reviews and lapses; no lapse is a value of its own."""
-        return self.interval.count, self.reviews.count, self.lapses.count + 1
+        return self.interval.count, self.reviews.count, self.lapses.count
 
     def columns(self, predictions: Predictions) -> tuple[IntArray, FloatArray]:
         """Bin of each review [n]; and 1, prediction minus outcome, and variance [3, n].
@@ -91,7 +91,7 @@ class Bins:
         codes = (
             self.interval.codes(elapsed_days),
             self.reviews.codes(nth_review),
-            (1 + self.lapses.codes(lapses)) * (lapses > 0),
+            self.lapses.codes(lapses),
         )
         values = np.stack([np.ones(len(p)), p - predictions.recalled, p * (1 - p)])
         return np.asarray(np.ravel_multi_index(codes, self.shape)), values

@@ -19,8 +19,6 @@ from srs_eval.metrics.threshold import DEFAULT_THRESHOLDS, bias_threshold, thres
 HEADLINE = ("log_loss", "normalized_entropy", "brier_skill", "smece", "auc", "rmse_bins")
 WITH_BOUNDS = ("log_loss", "smece", "rmse_bins", "auc")  # Logged with their intervals
 RETENTION = 0.9  # The default of schedulers
-# Shown of a panel that has none of the usual metrics.
-FEWEST = 10
 
 DEFAULT = (
     scores.log_loss,
@@ -165,7 +163,7 @@ def bias_at_retention(names: Iterable[str]) -> tuple[str, float] | None:
 
 
 def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:
-    """Choose what answers the question: the headline, the bias at a retention, own metrics."""
+    """Choose what answers the question: the headline, the bias at a retention, own metrics; else all."""
     panel = list(panel)
     bias = bias_at_retention(map(attrgetter("name"), panel))
     own = {bias[0]} if bias else set()
@@ -174,4 +172,4 @@ def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:
         at_threshold = metric.name.startswith(("confusion_", "threshold_bias_"))
         return metric.name in own or not (at_threshold or metric.name in HIDDEN)
 
-    return [*filter(answers, panel)] or panel[:FEWEST]
+    return [*filter(answers, panel)] or panel

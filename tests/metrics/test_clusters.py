@@ -106,6 +106,10 @@ EXACT |= {"mbe", "ece", "rmse_bins", "rmse_bins_floor", "rmse_bins_by_p"}
 EXACT |= {"temporal_violation", "temporal_strict", "temporal_flat"}
 EXACT |= {name for name in PANEL.names if name.startswith(("confusion_", "threshold_bias"))}
 
+# Floors do not depend on outcomes, and errors along a curve are compared with them.
+WITHOUT_INTERVAL = {"smece", "smece_exact", "smece_floor", "rmse_bins_floor", "ici"}
+WITHOUT_INTERVAL |= {"corp_miscalibration_log", "corp_discrimination_log"}
+
 
 def median(predictions):
     """A plug-in that is a function of predictions."""
@@ -161,7 +165,15 @@ def test_users_are_pooled_to_the_panel_of_all_rows_also_in_groups(
         lo, hi = np.clip(found.intervals[name], *metric.bounds)
         assert found.intervals[name] == pytest.approx((lo, hi), nan_ok=True)
     assert np.isfinite(found.intervals["auc"]).all() == (groups == 10_000)
-    if groups == 10_000:  # the same draws, in cells that are those of these predictions
+    if groups == 10_000:
+        missing = {name for name in PANEL.names if np.isnan(found.intervals[name]).all()}
+        assert missing == WITHOUT_INTERVAL
+        sizes, of_users = [*map(len, users)], [PANEL.score(user) for user in users]
+        for metric in PANEL:
+            means = np.average([each[metric.name] for each in of_users], weights=sizes)
+            is_mean = means == pytest.approx(scores[metric.name], rel=1e-9)
+            assert is_mean == metric.is_mean or not scores[metric.name], metric.name
+        # the same draws, in cells that are those of these predictions
         alone = cluster_intervals(Panel([AUC, LOG_LOSS]), whole, ["user"], resamples=10)
         for name, interval in alone.items():
             assert found.intervals[name] == pytest.approx(interval, rel=5e-3)
@@ -269,6 +281,25 @@ def test_scores_of_any_reviews_are_within_their_bounds(histories):
             assert math.isnan(value) or lowest - 1e-12 <= value <= highest + 1e-12, metric.name
 
 
+def test_right_predictions_score_best_and_bounds_are_the_ends_of_what_there_can_be():
+    recalled, whole = np.arange(2000) % 2 > 0, one_user(2000)
+    p, falling = recalled.astype(float), whole.curves.p
+    cases = ((p, recalled, falling), (1 - p, recalled, falling[:, ::-1]))
+    cases += ((0 * p, recalled | True, 0 * falling), (0 * p + 1, recalled & False, falling))
+    scores = [
+        AT_90.score(replace(whole, p=p, recalled=y, curves=replace(whole.curves, p=of_curves)))
+        for p, y, of_curves in cases
+    ]
+    for metric in AT_90:
+        if not metric.name.endswith("_floor") and not metric.name.startswith("threshold_bias"):
+            values = [each[metric.name] for each in scores]
+            ends = np.nanmin(values), np.nanmax(values)
+            for end, bound in zip(ends, metric.bounds, strict=True):
+                assert math.isinf(bound) or end == pytest.approx(bound, abs=1e-3), metric.name
+            best = dict(zip(("lower", "higher"), ends, strict=True)).get(metric.better, values[0])
+            assert values[0] == best, metric.name
+
+
 def curves(p, times=None, weight=None):
     p = np.atleast_2d(p)
     n, k = p.shape
@@ -290,7 +321,12 @@ def test_every_score_of_a_curve_is_that_of_a_plain_loop(some, counts, missing):
     last = 7 - missing
     weight = np.where(np.arange(7) < last, counts, 0) / counts[:last].sum()
     p, times = (np.where(weight > 0, column, np.nan) for column in (some, np.arange(7.0)))
-    for row, found in enumerate(temporal_rates(curves(p, times, weight)).T):
+    drawn = curves(p, times, weight)
+    rates = temporal_rates(drawn)
+    expected = rates.sum(axis=0).mean(), *rates.mean(axis=1)
+    scores = TEMPORAL.score(replace(one_user(), curves=drawn))
+    assert (*scores.values(),) == pytest.approx(expected)
+    for row, found in enumerate(rates.T):
         pairs = [
             (weight[i] * weight[j], p[row, j] - p[row, i]) for j in range(last) for i in range(j)
         ]

@@ -129,6 +129,8 @@ def test_variances_by_card_and_by_day_are_added():
     assert (*alone.interval(), alone.p_value) == pytest.approx((*users.interval(), users.p_value))
     twice = clustered_mean(np.tile(values, 2), 7 - 5 * np.tile(card, 2))
     assert twice.interval() == pytest.approx(parts[0].interval())
+    one_larger = clustered_mean(values, np.maximum(np.arange(300) - 280, 0))
+    assert 0 < one_larger.se < np.inf
     one_day = clustered_mean(np.array([0.1, 0.3]), np.array([0, 1]), np.zeros(2))
     assert one_day.mean == pytest.approx(0.2)
     assert np.isnan([one_day.se, one_day.skewness, one_day.df, *one_day.interval()]).all()
@@ -200,6 +202,7 @@ def test_users_are_weighted_and_those_missing_in_one_model_are_left_out_of_that_
     a, b = np.array([0.4, 0.7, 0.2, 0.5, 0.5 + 1e-13, math.nan]), np.full(6, 0.5)
     assert paired_signs(a, b) == SignTest(2, 1, 2)  # as small as rounding is no difference
     assert paired_signs(1e-3 * a, 1e-3 * b - 1e-5) == SignTest(2, 3, 0)
+    assert paired_signs(0 * a, 0 * b) == SignTest(0, 0, 5)
     assert user_weights([4, 0, 1], "users").tolist() == [1, 0, 1]
     assert user_weights([4, 0, 1], "reviews").tolist() == [4, 0, 1]
     assert user_weights([5, 0, 1], "log_reviews") == pytest.approx([math.log(5), 0, 0])

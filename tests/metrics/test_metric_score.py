@@ -17,7 +17,7 @@ from srs_eval.errors import ConfigError, ScoreError
 from srs_eval.metrics.bootstrap import PooledSums, cluster_intervals
 from srs_eval.metrics.means import user_weights
 from srs_eval.metrics.metric import metric
-from srs_eval.metrics.panel import Panel, default_panel, full_panel
+from srs_eval.metrics.panel import Panel, bias_at_retention, default_panel, full_panel
 from srs_eval.metrics.predictions import select
 from srs_eval.metrics.score import PanelResult, score
 from srs_eval.metrics.scores import brier
@@ -153,6 +153,7 @@ def test_scores_are_a_dictionary_a_frame_and_a_table_of_what_a_run_prints(of_use
     assert list(frame.index) == list(result)
     assert tuple(frame.loc["auc", ["score", "lo", "hi", "better"]]) == (auc, lo, hi, "higher")
     (row,) = [row.split() for row in str(result).splitlines() if row.startswith("auc ")]
+    assert f"\n{len(frame) - 2 - len(result.shown)} more" in str(result)
     assert row[1:5] == [f"{auc:.4f}", f"{lo:.4f}", "…", f"{hi:.4f}"]
 
 
@@ -161,6 +162,7 @@ def test_options_are_the_panels_of_the_library_and_can_be_changed():
     for option, panel in (("default", default_panel()), ("full", full_panel())):
         assert named_option("panel", option, {}).score(predictions) == panel.score(predictions)
         assert set(default_panel().names) <= set(panel.names)
+    assert bias_at_retention(default_panel().names) == ("threshold_bias_at_0_9", 0.9)
     ece = {"_target_": "srs_eval.metrics.scores.ece", "_partial_": True, "bins": 5}
     changed = {"thresholds": [0.85], "metrics": {"ece_5": ece}}
     scores = named_option("panel", "default", changed).score(predictions)

@@ -105,7 +105,8 @@ def test_rmse_bins_is_the_error_in_groups_of_the_published_formulas(largest, dty
     """Also with each fact alone, and up to just below what is refused."""
     rng = np.random.default_rng(1)
     p, recalled = drawn(2000)
-    facts = {name: np.floor(largest ** rng.random(2000)).astype(dtype) for name in FACTS}
+    facts = {name: np.floor(largest ** rng.permutation(np.linspace(0, 1, 2000))) for name in FACTS}
+    facts = {name: column.astype(dtype) for name, column in facts.items()}
     facts["elapsed_days"][:9] = facts["lapses"][:800] = 0
     if np.dtype(dtype).kind == "f":
         facts["elapsed_days"][9:99] *= rng.random(90)
@@ -233,6 +234,8 @@ def test_the_smooth_floor_solves_its_definition_and_is_the_mean_over_simulated_o
     kernel /= sigma * math.sqrt(2 * math.pi)
     size = np.sqrt(2 / math.pi * (kernel**2 @ (p * (1 - p)))) / n
     assert np.trapezoid(size, t[:, 0]) == pytest.approx(sigma, rel=1e-3)
+    single = {p: smece_floor(np.array([p])) for p in (1e-10, 0.3, 0.5)}
+    assert single == pytest.approx({p: math.sqrt(2 / math.pi * p * (1 - p)) for p in single})
     levels = [smece_exact(p, rng.random(n) < p) for _ in range(60)]
     error = np.std(levels) / math.sqrt(60)
     assert sigma == pytest.approx(np.mean(levels), abs=3 * error, rel=0.05)
@@ -255,6 +258,9 @@ def test_a_curve_is_the_kernel_regression_of_outcomes_with_its_error_and_floor()
     for low, high in ((curve.lo, curve.hi), (curve.null_lo, curve.null_hi)):
         assert (np.isnan(low) == ~defined).all()
         assert 0 <= low[defined].min() <= high[defined].max() <= 1
+    error = np.sqrt(kernel**2 @ (p * (1 - p))) / kernel.sum()
+    for low, high in ((curve.lo, curve.hi), (curve.null_lo, curve.null_hi)):
+        assert high[at] - low[at] == pytest.approx(2 * 1.96 * error, rel=0.2)
     assert curve.lo[at] < curve.observed[at] < curve.hi[at]
     assert 0.1 * curve.smece < curve.half_width < curve.smece
     assert (curve.observed < curve.null_lo)[curve.p_grid > 0.95].all()
