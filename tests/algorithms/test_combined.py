@@ -113,17 +113,6 @@ def test_each_group_is_predicted_by_the_fit_to_its_own_reviews():
     assert not model.learned.fallback
 
 
-def test_parts_are_the_fits_to_the_reviews_of_each_group_with_their_errors():
-    model = fitted(PerGroup(Hlr(), "deck", fewest=50), DECKS)
-    trained = DECK[FOLD.train]
-    rows = (FOLD.train, FOLD.train[trained == 7], FOLD.train[trained == 8])
-    for part, own in zip(model.learned.parts, rows, strict=True):
-        alone = fitted(Hlr(), DECKS, own)
-        assert part.parameters == alone.parameters
-        np.testing.assert_array_equal(part.standard_errors, alone.learned.standard_errors)
-        assert (part.n_train, part.option, part.standalone) == (len(own), "base", True)
-
-
 def test_parts_of_parts_are_named_after_both_and_are_not_the_whole_model():
     model = fitted(Mixture(PerGroup(Hlr(), "deck", fewest=50), Hlr(), Hlr()), DECKS)
     parts = {part.name: (part.option, part.standalone) for part in model.learned.parts}

@@ -8,13 +8,7 @@ from invented import Ends, Told
 from trial import FOLD, REVIEWS, fitted
 
 from srs_eval.algorithms.half_life import Hlr
-from srs_eval.algorithms.sessions.features import (
-    FORMULAS,
-    GROUP_OF,
-    SETS,
-    SIBLINGS,
-    answers_of,
-)
+from srs_eval.algorithms.sessions.features import FORMULAS, SETS, SIBLINGS, answers_of
 from srs_eval.algorithms.sessions.session_filter import Forecast, SessionFilter
 from srs_eval.errors import FitError
 
@@ -35,15 +29,6 @@ def test_features_are_what_they_were(golden_text):
         numbers = " ".join(f"{value:.4f}" for value in (x.mean(), x.std(), *x[::35]))
         lines.append(f"{name}: {numbers}\n")
     golden_text("session_features", "".join(lines))
-
-
-def test_weights_have_standard_errors_and_groups_of_features_contribute():
-    model = fitted(SessionFilter(Hlr()))
-    learned = model.learned
-    assert len(model.parameters) == len(learned.standard_errors) == len(model.filter.features)
-    assert min(learned.standard_errors) > 0
-    groups = {GROUP_OF[name] for name in model.filter.features}
-    assert {each.name for each in learned.contributions} == groups
 
 
 def test_logs_without_decks_and_answer_times_are_predicted_too():

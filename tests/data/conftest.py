@@ -1,26 +1,11 @@
 import pytest
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
 from saved import assert_same
-
-from srs_eval.runs.config import composed
 
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path_factory, monkeypatch):
     """Write lists of bad rows, rows.csv, into a folder of their own."""
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
-
-
-@pytest.fixture
-def build_option():
-    """Build what an option of the group data describes, the way the command does."""
-
-    def build(option, **changes):
-        described = composed({"data": option})[0].data
-        return instantiate(OmegaConf.merge(described, changes), _convert_="all")
-
-    return build
 
 
 @pytest.fixture(scope="session")

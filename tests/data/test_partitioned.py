@@ -133,15 +133,11 @@ def test_the_statement_of_the_docs_writes_what_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = reviews([user for user in ODD if user == user.strip()], rows=2000)
     data["time"] = pd.to_datetime(data["time"] + data.index, unit="s", utc=True)
+    names = {"who": "user_id", "card": "card_id", "time": "reviewed_at"}
     with closing(duckdb.connect()) as connection:
-        connection.register("given", data)
-        connection.execute(
-            "CREATE TABLE reviews AS SELECT who AS user_id, card AS card_id, rating, "
-            "time AS reviewed_at FROM given"
-        )
+        connection.register("reviews", data.rename(columns=names))
         connection.execute(sql)
-    data.to_parquet("log.parquet", index=False)
-    table, logs = ReviewTable("log.parquet", {"user": "who"}), ReviewTable("logs")
+    table, logs = ReviewTable(data, {"user": "who"}), ReviewTable("logs")
     assert len(logs.users()) == len(table.users())
     for user in table.users():
         digest = hashlib.sha256(f"a long secret{user}".encode()).hexdigest()[:32]

@@ -40,30 +40,29 @@ def source_of(form, frame, folder, **reading):
     return ReviewTable({"frame": frame, "sql": None}.get(form, path), columns, **query, **reading)
 
 
-def values_of(text):
-    """Read five values, one for all rows, or none; numbers where all of them are.
-
-    A dot in the middle stands for a blank.
-    """
-    if text == "none":
-        return []
-    words = [word.replace(r"\x1b", "\x1b") or None for word in text.replace("·", " ").split(",")]
-    if all(word is None or re.fullmatch(r"-?\d{1,18}(\.\d)?", word) for word in words):
-        kind = float if "." in text else int
-        words = [None if word is None else kind(word) for word in words]
-    return words * (1 if len(words) == 5 else 5)
-
-
 def table_of(words):
-    """Make a log of which columns differ: ``COLUMN=VALUES``, or ``-COLUMN``."""
+    """Make a log of which columns differ: ``COLUMN=VALUES``, or ``-COLUMN``.
+
+    Values are five, one for all rows, or none; numbers where all of them are. A dot is a blank.
+    """
     table = dict(GOOD)
     for word in words:
-        name, _, values = word.partition("=")
+        name, _, text = word.partition("=")
         if name == "day" or name.startswith("-"):
             table.pop("time" if name == "day" else name[1:])
-        if not name.startswith("-"):
-            table[name] = values_of(values)
+        if name.startswith("-"):
+            continue
+        cells = text.replace("·", " ").replace(r"\x1b", "\x1b").split(",")
+        cells = [] if text == "none" else [cell or None for cell in cells]
+        if all(re.fullmatch(r"-?\d{1,18}(\.\d)?", cell or "0") for cell in cells):
+            kind = float if "." in text else int
+            cells = [cell and kind(cell) for cell in cells]
+        table[name] = cells * (1 if len(cells) == 5 else 5)
     return pd.DataFrame(table)
+
+
+SHOWN = ("card", "day", "rating", "elapsed_days", "elapsed_seconds", "duration_ms")
+SHOWN += ("deck", "note", "recorded")
 
 
 def told(form, words, folder):
@@ -79,15 +78,10 @@ def told(form, words, folder):
         log = source.read(source.users()[0])
     except ReviewLogError as error:
         return error
-    columns = {"card": pd.factorize(log.card)[0], "day": log.day, "rating": log.rating}
-    columns |= {"gap": log.elapsed_days, "secs": log.elapsed_seconds, "took": log.duration_ms}
-    columns |= {"deck": log.deck, "note": log.note}
-    columns["p"] = None if log.recorded is None else log.recorded[:, 0]
-    known = [(name, values) for name, values in columns.items() if values is not None]
-    lines = [f"{name} {' '.join(f'{value:.9g}' for value in values)}" for name, values in known]
-    lines += [f"left out: {log.left_out}"] if log.left_out else []
-    lines += [f"titles of {name}: {titles}" for name, titles in log.titles.items() if titles]
-    return "\n".join(["is read", *lines, ""])
+    columns = {name: getattr(log, name) for name in SHOWN if getattr(log, name) is not None}
+    lines = [f"{n} {' '.join(f'{v:.9g}' for v in np.ravel(each))}" for n, each in columns.items()]
+    titles = {name: each for name, each in log.titles.items() if each}
+    return "\n".join(["is read", *lines, *(f"{each}" for each in (log.left_out, titles) if each)])
 
 
 def facts(found, *, with_rows=True):

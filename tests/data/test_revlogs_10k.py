@@ -8,6 +8,7 @@ import pytest
 
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.errors import ReviewLogError
+from srs_eval.runs.config import named_option
 
 LOG = pd.DataFrame(
     {
@@ -107,8 +108,9 @@ def test_missing_users_paths_and_columns_are_refused(folder, tmp_path):
             call()
 
 
-def test_every_review_of_a_public_log_is_read(build_option, real_logs):
-    source = build_option("revlogs_10k", path=str(real_logs / "anki-mit"), users=[8, 36])
+def test_every_review_of_a_public_log_is_read(real_logs):
+    options = {"path": str(real_logs / "anki-mit"), "users": [8, 36]}
+    source = named_option("data", "revlogs_10k", options)
     logs = {user: source.read(user) for user in source.users()}
     assert {user: len(log) for user, log in logs.items()} == {8: 7061, 36: 224}
     assert np.bincount(logs[8].rating).tolist() == [0, 333, 310, 1741, 4677]

@@ -8,8 +8,10 @@ from logs import OTHER_KINDS
 
 from srs_eval.data.cells import column_of, read_names
 from srs_eval.data.options import Columns
+from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.data.table import ReviewTable
 from srs_eval.errors import ReviewLogError
+from srs_eval.runs.config import named_option
 
 DAYS = Columns(day="day")
 BY_USER = Columns(day="day", user="who")
@@ -30,11 +32,12 @@ def told(path, columns=DAYS, **options):
     return [(each.kind, each.column, each.rows) for each in caught.value.violations]
 
 
-def test_the_py_fsrs_log_equals_its_converted_form(build_option, real_logs):
+def test_the_py_fsrs_log_equals_its_converted_form(real_logs):
     folder = real_logs / "py-fsrs-josh"
     of_app, of_benchmark = folder / "review_logs_josh.csv", folder / "revlogs_benchmark_schema.csv"
-    original = build_option("py_fsrs", path=str(of_app), day_start_hour=10).read(of_app.stem)
-    converted = build_option("revlogs_10k", path=str(of_benchmark)).read(of_benchmark.stem)
+    options = {"path": str(of_app), "day_start_hour": 10}
+    original = named_option("data", "py_fsrs", options).read(of_app.stem)
+    converted = RevlogsFolder(of_benchmark).read(of_benchmark.stem)
     assert len(original) == 12_580
     for name in ("day", "rating", "elapsed_days", "elapsed", "elapsed_seconds", "duration_ms"):
         np.testing.assert_array_equal(getattr(original, name), getattr(converted, name), name)

@@ -4,23 +4,6 @@ import numpy as np
 
 from srs_eval.data.reviews import Reviews
 
-LONGEST_ELAPSED = 36500.0
-
-
-def log_of(card, rating, elapsed):
-    """Make a log of columns, without asking whether anybody could have made it."""
-    days = np.asarray(elapsed, float)
-    n = len(days)
-    return Reviews(
-        user=1,
-        card=np.asarray(card, np.int64),
-        day=np.arange(n),
-        rating=np.asarray(rating, np.int64),
-        elapsed_days=days.astype(np.int64),
-        elapsed=days,
-        row=np.arange(n),
-    )
-
 
 def random_log(rng, cards, longest, *, exponent=2.0):
     """Draw cards of 1 to `longest` reviews, mixed with each other.
@@ -36,7 +19,9 @@ def random_log(rng, cards, longest, *, exponent=2.0):
     elapsed[kind == 0] = 0.0
     elapsed[np.unique(card, return_index=True)[1]] = 0.0
     rating = rng.choice([1, 2, 3, 4], n, p=[0.2, 0.15, 0.5, 0.15])
-    return log_of(card, rating, np.minimum(elapsed, LONGEST_ELAPSED))
+    elapsed = np.minimum(elapsed, 36_500.0)
+    days, each = elapsed.astype(np.int64), np.arange(n)
+    return Reviews(1, card, each, rating, elapsed_days=days, elapsed=elapsed, row=each)
 
 
 def further_rows(reviews):

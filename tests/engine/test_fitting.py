@@ -9,12 +9,7 @@ from scipy.optimize import LinearConstraint, minimize
 from small_models import small_model, space_of
 
 from srs_eval.engine.minimise import newton
-from srs_eval.engine.objective import (
-    Objective,
-    PackedLoss,
-    feasible,
-    standard_errors,
-)
+from srs_eval.engine.objective import Objective, PackedLoss, feasible, standard_errors
 from srs_eval.engine.packing import pack
 from srs_eval.engine.parameters import ParameterSpace
 from srs_eval.errors import ConfigError, FitError

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from invented import log_of
 from published import PUBLISHED
-from random_logs import further_rows, log_of, random_log
+from random_logs import further_rows, random_log
 from small_models import SmallEquations, small_model, space_of
 
 from srs_eval.algorithms.recurrent.model import RecurrentModel
@@ -183,8 +184,8 @@ def test_branches_conditions_as_values_and_wrong_numbers_of_states_are_refused(e
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_loss_ends_where_single_precision_does(dtype):
     certain = small_model(curve=lambda m, w, s, t: m.where(t > 1, 1.0, 0.0) + 0 * w[0])
-    reviews = log_of([1, 1, 2, 2], [3, 1, 3, 3], [0, 5, 0, 0])
-    packed = pack(reviews, np.array([1, 3]), dtype=dtype)
+    reviews = log_of([1, 2, 2, 1], [0, 0, 0, 5], rating=[3, 3, 3, 1])
+    packed = pack(reviews, np.array([2, 3]), dtype=dtype)
     expected = -np.log(1 - LARGEST_P) - np.log(SMALLEST_P)
     assert certain.gradient(np.array([0.5]), packed).loss == pytest.approx(expected, rel=1e-5)
 

@@ -6,10 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from invented import Logs
 from lstm_start.pretrain import main as learn
 from safetensors.numpy import save_file
-from saved import run_of, setup_of
 from trial import REVIEWS, fitted
 
 import srs_eval as se
@@ -21,11 +19,8 @@ from srs_eval.algorithms.recurrent.weights import SeenUser, Weights, digests_of
 from srs_eval.data.synthetic import SyntheticUsers
 from srs_eval.errors import ConfigError, FitSkipped
 from srs_eval.evaluation.checks.toy_log import trial_task
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.scores import log_loss
 from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
 from srs_eval.protocol.srs_benchmark import SrsBenchmark
-from srs_eval.protocol.user_folds import UserFolds
 
 
 def brief(kind, epochs=1, batch_size=400):
@@ -143,15 +138,3 @@ def test_the_program_repeats_itself_and_nobody_it_has_learned_from_is_scored(tmp
     log = SyntheticUsers(users=4, size_scale=0.02).read(3)
     with pytest.raises(FitSkipped, match="was seen in pretraining"):
         fitted(learned, log, np.arange(len(log)))
-
-
-@pytest.mark.slow
-def test_a_person_with_logs_in_both_halves_is_scored_by_neither(tmp_path):
-    source = SyntheticUsers(users=3, size_scale=0.03)
-    logs = {name: source.read(user) for name, user in zip("abc", source.users(), strict=True)}
-    logs = {name: replace(log, user=name) for name, log in {**logs, "a again": logs["a"]}.items()}
-    fold_of = UserFolds().fold_of([*logs])
-    assert fold_of["a"] != fold_of["a again"]
-    setup = setup_of(brief(Gru), Logs(logs), Panel([log_loss]), UserFolds())
-    result = run_of(setup, tmp_path)
-    assert {fit.user for fit in result.fits() if fit.status == "skipped"} == {"a", "a again"}
