@@ -105,14 +105,6 @@ def process(words, **options):
     return subprocess.run(words, capture_output=True, text=True, check=False, **options)
 
 
-def started(folder, *words):
-    """Run Python in a folder, which can import what is there; return what it prints."""
-    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = process([sys.executable, *words], cwd=folder, env={**os.environ, "PYTHONPATH": path})
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def write(folder, texts):
     """Write texts into files, which go by their paths below a folder."""
     for name, text in texts.items():

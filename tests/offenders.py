@@ -25,14 +25,14 @@ class Model:
 
     predicted: object
     parameters: tuple = ()
+    curve: object = None
+
+    @property
+    def has_curve(self):
+        return self.curve is not None
 
     def predict(self, reviews, rows):
         return self.predicted(reviews, rows)
-
-
-@dataclass(frozen=True)
-class CurvedModel(Model):
-    curve: object = None
 
     def predict_at(self, reviews, rows, elapsed):
         return self.curve(reviews, rows, elapsed)
@@ -46,7 +46,7 @@ class Honest(Algorithm):
     """Forgets at a fixed rate; cheats replace what it predicts, its curve, or its fit."""
 
     def fit(self, reviews, rows, rng):
-        return CurvedModel(self.predicted, curve=self.curve)
+        return Model(self.predicted, curve=self.curve)
 
     def predicted(self, reviews, rows):
         return forgetting(reviews.elapsed[rows])
@@ -249,7 +249,7 @@ class Learns(Honest):
         return float(reviews.recalled[rows].mean())
 
     def model(self, level):
-        return CurvedModel(
+        return Model(
             lambda reviews, rows: self.out(level * forgetting(reviews.elapsed[rows])),
             parameters=(level,),
             curve=lambda reviews, rows, elapsed: self.out(level * forgetting(elapsed)),
@@ -293,7 +293,7 @@ class WritesIntoWhatItGets(Learns):
             elapsed[:] = 1.0
             return p
 
-        return CurvedModel(predicted, (level,), curve)
+        return Model(predicted, (level,), curve)
 
 
 def refits_on_test_rows(self, reviews, rows, rng, previous):

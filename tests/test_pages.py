@@ -13,7 +13,7 @@ from importlib import import_module
 import pytest
 import yaml
 from cases import ROOT, loaded, rest_nightly
-from commands import mistakes, process, started, write
+from commands import mistakes, process, write
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/**/*.md")])
 NAMING = [
@@ -178,7 +178,6 @@ def test_the_small_version_of_a_study_makes_the_tables_that_are_committed(name, 
     assert list((tmp_path / "out" / "figures").glob("*.png"))
 
 
-DOCS = ROOT / "docs"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 NAME = re.compile(r"`([\w/]+\.(?:py|yaml))`")
 # Small enough for a test; everything else is run as it stands on the page.
@@ -190,7 +189,7 @@ def test_each_command_of_the_page_runs(tmp_path, monkeypatch):
     """Beside the files that the page of plug-ins shows how to write; Python, too."""
     monkeypatch.setenv("PYTHONWARNINGS", "error")
     # text before a block, its language and its content, in turn
-    parts = BLOCK.split((DOCS / "plugins.md").read_text(encoding="utf-8"))
+    parts = BLOCK.split((ROOT / "docs/plugins.md").read_text(encoding="utf-8"))
     commands = []
     for before, language, text in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
         *_, name = ["", *NAME.findall(before)]
@@ -201,8 +200,10 @@ def test_each_command_of_the_page_runs(tmp_path, monkeypatch):
             write(tmp_path, {name: text})
         elif language == "python":
             commands.append(["-c", text])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     for command in commands:
-        started(tmp_path, *command)
+        done = process([sys.executable, *command], cwd=tmp_path, env=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 NOTEBOOK = ROOT / "examples" / "notebook" / "evaluate.ipynb"

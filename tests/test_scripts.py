@@ -12,7 +12,6 @@ from cases import ROOT
 from commands import process, write
 from sessions import runs_in
 
-PROGRAMS = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 SMALL = "data.users=2 data.size_scale=0.02 figures=false panel=quick curves_per_user=0"
 
 
@@ -76,11 +75,12 @@ def test_the_scripts_for_slurm_run_an_array_and_add_it_up(tmp_path):
 def test_mlflow_run_fills_the_run_it_has_begun(tmp_path):
     store = f"sqlite:///{tmp_path / 'store.db'}"
     overrides = f"{SMALL} 'notes=with a space' hydra.run.dir={tmp_path / 'out'}"
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     words = ["--env-manager", "local", "-P", "algo=avg", "-P", f"overrides={overrides}"]
     done = process(
         [sys.executable, "-m", "mlflow", "run", str(ROOT), *words],
         cwd=tmp_path,
-        env={**os.environ, "MLFLOW_TRACKING_URI": store, "PATH": PROGRAMS},
+        env={**os.environ, "MLFLOW_TRACKING_URI": store, "PATH": programs},
     )
     assert done.returncode == 0, done.stderr + done.stdout
     (run,) = runs_in(store)

@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from urllib.request import urlopen
 
 import pytest
+from cases import rest_nightly
 from postgresql_server import free_port, postgresql_server
 from sessions import (
     JOBS,
@@ -28,10 +29,6 @@ ONE_USER = (*RUN, "data.users=1")
 A_WHOLE_STORE = 800_000  # bytes of mlflow.db when all its tables are there
 
 
-def nightly(*cases):
-    return [pytest.param(case, marks=pytest.mark.nightly) for case in cases]
-
-
 def at_once(folder, many, **store):
     """Run many commands at once to their end."""
     own = [(f"seed={n}", *to(f"out{n}")) for n in range(many)]
@@ -40,7 +37,7 @@ def at_once(folder, many, **store):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("many", [6, *nightly(30)])
+@pytest.mark.parametrize("many", rest_nightly([6, 30]))
 def test_many_commands_may_be_the_first_to_use_a_store(tmp_path, many):
     at_once(tmp_path, many)
     assert_one_run_each(store_of(tmp_path), many)
@@ -58,7 +55,7 @@ def test_commands_use_a_store_in_postgresql_at_once(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.3, *nightly(0.0, 0.02, 0.9)])
+@pytest.mark.parametrize("share", rest_nightly([0.3, 0.0, 0.02, 0.9]))
 def test_a_command_may_be_killed_while_it_creates_the_store(tmp_path, share):
     def created():
         total = 0
@@ -74,7 +71,7 @@ def test_a_command_may_be_killed_while_it_creates_the_store(tmp_path, share):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", [3, *nightly(60, signal.SIGINT, signal.SIGTERM)])
+@pytest.mark.parametrize("end", rest_nightly([3, 60, signal.SIGINT, signal.SIGTERM]))
 def test_a_locked_store_is_waited_for_when_the_results_are_on_the_disk(tmp_path, end):
     """For seconds, or until the command is stopped, which then sends them when it is repeated."""
     run(tmp_path, *ONE_USER, *to("first"))
