@@ -44,8 +44,6 @@ def headline(standings: Standings) -> tuple[str, str]:
     if standings.too_few:
         few, _, least = standings.too_few.partition(". ")
         return f"{few}.", least
-    if not standings.has_answer:
-        return f"No model has a {words(standings.metric)}.", ""
     answers = [_answer(standings, leader) for leader in standings.leaders.values()]
     if len(answers) == 1:
         return answers[0]

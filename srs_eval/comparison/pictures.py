@@ -52,15 +52,15 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
     ends = np.clip(ends, -limit, limit)
     low, high = min(0.0, np.nanmin(ends, initial=0)), max(0.0, np.nanmax(ends, initial=0))
     margin = 0.04 * (high - low or 1.0)
-    axes.axvline(0, color=BLUE, lw=1, zorder=1)
+    axes.axvline(0, color=BLUE, lw=1)
     colours = [_COLOURS.get(verdict, INK) for verdict in frame.to_best_verdict]
     for place, (lo, hi, middle) in enumerate(ends):
         if np.isnan(middle):
-            axes.plot(0, -place, "D", color=BLUE, ms=6, zorder=3)
+            axes.plot(0, -place, "D", color=BLUE)
             continue
-        axes.plot([lo, hi], [-place, -place], color=colours[place], lw=2, zorder=2)
+        axes.plot([lo, hi], [-place, -place], color=colours[place], lw=2)
         marker = "o" if abs(middle) < limit else ">" if middle > 0 else "<"
-        axes.plot(middle, -place, marker, color=colours[place], ms=5.5, zorder=3)
+        axes.plot(middle, -place, marker, color=colours[place])
     right, runs = axes.twinx(), standings.runs
     names = [short_name(f"{name}{runs[name].marks}") for name in frame.run]
     numbers = zip(frame.to_best, frame["mean"], strict=True)
@@ -103,8 +103,8 @@ def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
     """Draw calibration curves, that of the leader in colour."""
     low = min(t.p[np.searchsorted(np.cumsum(t.count), _TAIL * t.n)] for t in tallies.values())
     low = float(np.clip(np.floor(20 * low) / 20 - 0.05, 0, 0.8))
-    axes.plot([0, 1], [0, 1], color=MUTED, lw=0.8, ls=(0, (3, 3)), zorder=1)
-    axes.axvline(_RETENTION, color=PALE, lw=0.8, zorder=0)
+    axes.plot([0, 1], [0, 1], color=MUTED, lw=0.8, ls=(0, (3, 3)))
+    axes.axvline(_RETENTION, color=PALE, lw=0.8)
     for name, reviews in tallies.items():
         colour = BLUE if name == leader else MUTED
         curve = reliability_of(reviews, points=_POINTS)
@@ -113,7 +113,7 @@ def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
         band: dict[str, Any] = {"color": colour, "lw": 0}
         axes.fill_between(grid, curve.lo[seen], curve.hi[seen], alpha=0.2, **band)
         label = short_name(name)
-        axes.plot(grid, curve.observed[seen], color=colour, lw=2.2, label=label, zorder=3)
+        axes.plot(grid, curve.observed[seen], color=colour, lw=2.2, label=label)
         share, edges = np.histogram(reviews.p, np.linspace(low, 1, 41), weights=reviews.count)
         heights = low + share / max(share.max(), 1) * 0.13 * (1 - low)
         axes.stairs(heights, edges, baseline=low, fill=True, alpha=0.35, **band)

@@ -153,8 +153,8 @@ class Standings:
 
     @property
     def has_answer(self) -> bool:
-        """Whether there are enough answers, and a score."""
-        return not self.too_few and bool(self.leaders)
+        """Whether there are enough answers."""
+        return not self.too_few
 
     @cached_property
     def bias(self) -> tuple[str, float] | None:
@@ -235,7 +235,7 @@ class Standings:
     def _bounds(self) -> tuple[float, float]:
         """Lowest and highest possible mean."""
         low, high = next((m.bounds for m in default_panel() if m.name == self.metric), UNBOUNDED)
-        return (0.0, max(-low, high)) if self.better == "zero" else (low, high)
+        return (0.0, high) if self.better == "zero" else (low, high)
 
     @cached_property
     def _columns(self) -> dict[str, FloatArray]:

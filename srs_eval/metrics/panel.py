@@ -163,7 +163,7 @@ def bias_at_retention(names: Iterable[str]) -> tuple[str, float] | None:
 
 
 def shown_metrics(panel: Iterable[Metric]) -> list[Metric]:
-    """Choose what answers the question: the headline, the bias at a retention, own metrics; else all."""
+    """Choose what answers the question: the headline, the bias at a retention, own metrics."""
     panel = list(panel)
     bias = bias_at_retention(map(attrgetter("name"), panel))
     own = {bias[0]} if bias else set()
