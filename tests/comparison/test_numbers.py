@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from saved import entry_with
 
+from srs_eval.comparison import report
 from srs_eval.comparison.answer import terminal
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.leaderboard import NOISE
@@ -101,14 +102,15 @@ def test_every_number_of_the_frame_is_what_its_name_says(random):
         same = frame[(frame.weighting == row.weighting) & (frame.when == row.when)]
         leader = next(iter(same.run[same.to_best_verdict.isin(["best", "leads"])]), None)
         for to, other in (("best", leader), ("baseline", "bob")):
+            users = (*(getattr(row, f"to_{to}_users_{n}") for n in ("better", "worse", "alike")),)
             if other is None or other == row.run:
+                assert other is None or users == (0, 0, 0)
                 continue
             other = RUNS.index(other)
             assert getattr(row, f"to_{to}") == pytest.approx(
                 row.mean - random.mean(other, row.weighting)
             )
-            users = [getattr(row, f"to_{to}_users_{n}") for n in ("better", "worse", "alike")]
-            assert tuple(users) == random.counts(run, other)
+            assert users == random.counts(run, other)
             lo, hi, p, said = (getattr(row, f"to_{to}_{n}") for n in ("lo", "hi", "p", "verdict"))
             if said == "bound":
                 continue
@@ -140,6 +142,36 @@ def test_json_read_back_has_the_frame_and_every_pair(random, tmp_path, page_with
         assert numbers == pytest.approx([gap.mean, *gap.interval(), gap.p_value])
 
 
+def test_tables_of_the_page_have_every_pair_and_the_users_that_differ_most(random, monkeypatch):
+    monkeypatch.setattr(report, "render", lambda _, **values: values)
+    monkeypatch.setattr(report, "_MOST_USERS", 6)
+    standings, rows = random.standings, random.standings.rows
+    tables = [table.rows for part in report.page(standings)["parts"] for table in part.tables]
+    _, *against, gaps, shares, counts, users = tables
+    assert bool(against) == ({*rows.leader} != {"bob"})
+    for name, mean, gap, *_ in against[0] if against else ():
+        numbers = rows["mean"][name], rows.to_baseline[name]
+        assert (mean, float(gap or "nan")) == pytest.approx(numbers, abs=5e-5, nan_ok=True)
+    for table, of, near in (
+        (gaps, lambda name: rows["mean"][name] - rows["mean"], 5e-5),
+        (shares, lambda name: 100 * standings.superiority.loc[name, rows.run], 5e-2),
+    ):
+        for name, *cells in table:
+            shown = [float(cell.strip(" %") or "nan") for cell in cells]
+            expected = of(name).where(rows.run != name).tolist()
+            assert shown == pytest.approx(expected, abs=1.01 * near, nan_ok=True)
+    for name, *numbers in counts:
+        assert (
+            numbers[:2] == rows.loc[name, ["to_best_users_better", "to_best_users_worse"]].tolist()
+        )
+    scores, leader = standings.scores, rows.run.iloc[0]
+    gap = scores[leader] - scores["bob" if leader != "bob" else rows.run.iloc[-1]]
+    order = gap.sort_values(kind="stable").index
+    assert [row[0] for row in users] == [*order[:3], *order[-3:]]
+    for user, size, *values in users:
+        assert (size, values) == (standings.sizes[user], scores.loc[user, rows.run].tolist())
+
+
 def test_every_number_printed_is_one_of_the_frame(random):
     frame = random.standings.frame
     rows = frame[frame.weighting == "users"]
@@ -147,6 +179,7 @@ def test_every_number_printed_is_one_of_the_frame(random):
     known = np.concatenate([*columns, 100 * rows[BIAS], rows.to_baseline_percent.abs(), [0.1]])
     for form in (terminal, markdown, latex):
         text = form(random.standings)
+        assert re.search(r"at 90 .*88 to 92", text, re.DOTALL)
         body = [line for line in text.splitlines() if any(f"{name} " in line for name in RUNS)]
         printed = re.findall(r"(?<![\w.])[-+]?\d+\.\d+", "\n".join(body))
         assert len(printed) >= 2 * len(RUNS), form.__name__
