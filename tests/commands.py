@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from unittest.mock import patch
 
@@ -50,33 +49,6 @@ def run_here(words):
         for number, handler in handlers.items():
             signal.signal(number, handler)
     return 0
-
-
-@dataclass(frozen=True)
-class Done:
-    """Result of a command."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def text(self):
-        return self.out + self.err
-
-
-class Here:
-    """Run commands in this process, in a folder of their own."""
-
-    def __init__(self, folder, capsys):
-        self.folder = folder
-        self._capsys = capsys
-
-    def __call__(self, *words):
-        self._capsys.readouterr()
-        status = run_here(words)
-        captured = self._capsys.readouterr()
-        return Done(status, captured.out, captured.err)
 
 
 def _first(override):

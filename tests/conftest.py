@@ -12,6 +12,7 @@ import zlib
 from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -112,10 +113,17 @@ def logs_of():
 @pytest.fixture
 def here(tmp_path, monkeypatch, capsys):
     """Runs commands in this process, in a folder that is the working directory."""
-    from commands import Here
+    from commands import run_here
+
+    def run(*words):
+        capsys.readouterr()
+        status = run_here(words)
+        out, err = capsys.readouterr()
+        return SimpleNamespace(status=status, out=out, err=err, text=out + err)
 
     monkeypatch.chdir(tmp_path)
-    return Here(tmp_path, capsys)
+    run.folder = tmp_path
+    return run
 
 
 @pytest.fixture

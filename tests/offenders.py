@@ -222,6 +222,7 @@ def curve_of_the_session(self, reviews, rows, elapsed):
 
 caught(
     SOUND,
+    varied("ChangesItsLog", fit=lambda self, log, *_: log.elapsed.fill(1) or Model(self.predicted)),
     varied("HasAnotherCurve", curve=lambda self, log, rows, times: forgetting(times + 1)),
     varied("ItsCurveHasNoRowOfTimes", curve=lambda self, log, rows, times: forgetting(times)[:, 1]),
     varied("HasATableOfParameters", fit=lambda self, *_: Model(self.predicted, np.ones((2, 2)))),
@@ -276,7 +277,6 @@ class WritesIntoWhatItGets(Learns):
     def level(self, reviews, rows):
         level = super().level(reviews, rows)
         rows[:] = rows[::-1]
-        reviews.elapsed[:] = 3
         return level
 
     def model(self, level):

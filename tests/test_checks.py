@@ -11,7 +11,6 @@ from offenders import (
     Model,
     ReadsItsOwnRating,
     SkipsEveryUser,
-    WritesIntoWhatItGets,
     predicts,
 )
 from saved import setup_of
@@ -69,7 +68,7 @@ def test_a_task_of_ones_own_is_used_and_left_as_it_was():
     copy = task.reviews.elapsed.copy()
     check_algorithm(Honest(), task)
     with pytest.raises(CheckFailed):
-        check_algorithm(WritesIntoWhatItGets(), task)
+        check_algorithm(CHEATS["ChangesItsLog"](), task)
     np.testing.assert_array_equal(task.reviews.elapsed, copy)
 
 

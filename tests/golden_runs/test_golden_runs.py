@@ -46,6 +46,7 @@ SERIES = {
     r"(\w+) in fractional days": f"algo={{}} {JOSH} panel=quick protocol=srs_benchmark_equalised",
     r"fsrs6 under (\w+)": f"algo=fsrs6 {JOSH} panel=quick protocol={{}}",
     r"network (\w+)": f"algo={{}} {SIMULATED} panel=quick",
+    r"((?:fit|recency)=\w+)": f"algo=fsrs6 algo.{{}} {JOSH} panel=quick",
 }
 CASES = {
     name: words.format(match[1])
@@ -69,9 +70,6 @@ CASES |= {
     ),
     "csv with skipped users": f"algo=hlr {CSV} panel=default",
     "failing for some users": f"--config-dir plug algo=failing {MANY} panel=quick",
-    "fit=reference": f"algo=fsrs6 algo.fit=reference {JOSH} panel=quick",
-    "fit=default": f"algo=fsrs6 algo.fit=default {JOSH} panel=quick",
-    "recency=none": f"algo=fsrs6 algo.recency=none {JOSH} panel=quick",
     "binary ratings": f"algo=fsrs6 algo.binary=true {JOSH} panel=quick",
 }
 # Commands whose runs are compared: sweeps, which begin with -m, and single runs.

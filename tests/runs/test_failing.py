@@ -81,7 +81,7 @@ def test_a_run_whose_first_users_fail_alike_stops(tmp_path):
     assert not (tmp_path / "out" / "summary.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_job_has_the_tags_of_its_own_run_and_no_state_of_another(tmp_path):
     """What a model learned in one job helps no other."""
     remember = {"ways": {"all": "remember"}}
