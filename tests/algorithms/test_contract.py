@@ -102,7 +102,9 @@ PROMISES = (
 # Whatever is wrong for all shows with these.
 QUICK = {"avg", "fsrs6", "hlr"}
 LONG = {"forecast", "lstm", "lstm_published", "session_filter"}
-LONGEST = {"forecast", "lstm_curves", "nn17", "transformer"}
+LONGEST = {"forecast", "lstm_curves", "nn17", "transformer"} | {
+    *("gru", "gru_curves", "gru_p", "lstm_published", "mixture"),
+}
 
 
 def tier(name, promise, otherwise):
