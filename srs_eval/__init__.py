@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from srs_eval.plots import plot_temporal as plot_temporal
     from srs_eval.plots import plot_user_scores as plot_user_scores
 
-__version__ = "0.2.0"
+__version__ = "1.0.0"
 
 _NAMES = {
     "algorithms.algorithm": ("Algorithm",),
