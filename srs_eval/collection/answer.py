@@ -148,8 +148,9 @@ class Answer:
         if load is None:
             return ""
         span = "" if math.isnan(load.lo) else f" ({_rate(load.lo)} to {_rate(load.hi)})"
+        whose = "with yours" if self.study.is_in_sample else "by default"
         return (
-            f"{_rate(load.new)} reviews a day{span} instead of {_rate(load.now)}; about "
+            f"{_rate(load.new)} reviews a day{span} instead of {_rate(load.now)} {whose}; "
             f"{100 * load.recall:.0f} % recalled."
         )
 
