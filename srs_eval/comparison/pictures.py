@@ -103,7 +103,7 @@ def curves(tallies: Mapping[str, Tally], leader: str, axes: Axes) -> None:
     """Draw calibration curves, that of the leader in colour."""
     low = min(t.p[np.searchsorted(np.cumsum(t.count), _TAIL * t.n)] for t in tallies.values())
     low = float(np.clip(np.floor(20 * low) / 20 - 0.05, 0, 0.8))
-    axes.plot([0, 1], [0, 1], color=MUTED, lw=0.8, ls=(0, (3, 3)))
+    axes.plot([0, 1], [0, 1], color=MUTED, lw=0.8, ls="--")
     axes.axvline(_RETENTION, color=PALE, lw=0.8)
     for name, reviews in tallies.items():
         colour = BLUE if name == leader else MUTED

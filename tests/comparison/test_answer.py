@@ -10,7 +10,7 @@ import pytest
 from commands import process
 from saved import entry_with
 
-from srs_eval.comparison.answer import headline, terminal, warnings
+from srs_eval.comparison.answer import cautions, headline, terminal, warnings
 from srs_eval.comparison.compare import compare, compare_jobs
 from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.report import as_json, latex, markdown, page
@@ -19,6 +19,7 @@ from srs_eval.metrics.means import MetricSummary
 
 TWO = "a | b blur=1"
 LEADS = r"ours leads: log loss 0\.\d{4}, \d+ % below each user's average\."
+OWN = 'avg scores={{"log_loss":{}}} | ours scores={{"log_loss":0.3}}'
 NO_MODEL = r"No model is better than each user's average \(avg, log loss 0\."
 
 
@@ -32,6 +33,13 @@ NO_MODEL = r"No model is better than each user's average \(avg, log loss 0\."
         ("oracle sees_truth=true | seen in_sample=true", ".* but no model here may lead", ""),
         ("avg blur=1 | ours | late when=at_review", "Predicted", ".*Predicted at the review, late"),
         ('a users=[1] rows={"1":[0,60]}', "Too few answers to tell: 60 scored, ", "It takes 100"),
+        ("avg blur=2 | ours | o sees_truth=true", "ours predicts", "All others are clearly worse."),
+        ("avg blur=2 | ours | seen in_sample=true", "ours predicts", "All others that may lead"),
+        ("avg blur=0.3 | f failed=[13] | b blur=2", "Apart from f, no model is better", "All"),
+        (OWN.format(0.3002), "ours predicts best.*, less than 0.1 % below", "All others"),
+        (OWN.format(0.3006), "ours predicts best.*, 0.2 % below", "All others"),
+        (OWN.format(0.321), "ours predicts best.*, 6.5 % below", "All others"),
+        (OWN.format(0.3336), "ours predicts best.*, 10 % below", "All others"),
         ("ours | metric=auc", r"ours: auc 0\.\d{4}\.", ""),
     ],
 )
@@ -48,6 +56,7 @@ def test_few_answers_have_a_sentence_and_no_table(compared, page_without_images)
     assert len(as_json(few)["leaderboard"]) == 2
     runs = [entry_with("a", {1: size}, {"log_loss": [0.3]}) for size in (99, 100)]
     assert [bool(compare([run]).too_few) for run in runs] == [True, False]
+    assert compare([entry_with("a", {1: 200}, {"log_loss": [math.nan]})]).users == []
 
 
 def test_the_page_folds_its_details_and_says_little_at_first(compared):
@@ -178,6 +187,14 @@ def test_scores_are_not_what_they_seem_from_a_limit_on(scores, about, said):
     text = "\n".join(warnings(run, run.users))
     assert re.search(said, text)
     assert bool(text) == bool(said)
+
+
+def test_cautions_count_few_users_rows_left_out_and_failed_fits():
+    one = {"left_out": {"no card": 2, "no day": 3}, "failed": 4, "fits": 9}
+    cases = ((1, {}, "one user"), (2, {}, "only 2 users"), (9, {}, "only 9 users"), (10, {}, "$"))
+    for users, about, said in (*cases, (10, one, "5 rows .*: ours 4 of 9")):
+        text = " ".join(cautions(compare([model({"log_loss": [0.3] * users}, **about)])))
+        assert re.match(f"(caution: )?{said}", text), text
 
 
 def test_of_a_single_user_the_interval_of_the_run_counts_if_it_is_of_these_reviews():

@@ -1,5 +1,6 @@
 """Runs are named and paired, and judged: no verdict, interval or p-value contradicts another."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,12 +94,22 @@ def test_leaders_by_time_have_not_seen_the_answers_nor_failed_where_others_can_l
             assert (verdict in ("leads", "best")) == (name == leader)
 
 
+def test_fits_that_are_not_what_the_name_says_are_marked():
+    for irregular in (["failed", "fallback"], ["fallback", "not_converged"], ["skipped"]):
+        run = entry_with("a", {1: 9}, {}, **dict.fromkeys(irregular, 1))
+        assert (run.marks, run.rank) == (
+            " §" * (irregular != ["skipped"]),
+            int(irregular[0] == "failed"),
+        )
+
+
 def test_means_are_cut_off_at_the_bounds_of_their_metric_and_differences_are_not():
     rows = rows_of({"a": [0.9, 0.1, 0.8], "b": [0.01, 0.02, 0.3]}, metric="auc")
     assert (rows.lo["b"], rows.hi["a"]) == (0, 1)
     assert rows.to_best_lo["b"] < -1
     assert rows.to_best_hi["b"] > 0
     assert rows_of({"a": [0.9, 0.1, 9]}).hi["a"] > 1
+    assert rows_of({"a": [0, 0, 0], "b": [0.1, 0.2, 0.1]}).to_baseline_percent.isna().all()
 
 
 @pytest.mark.parametrize("better", [0, 3, 8])
@@ -141,6 +152,9 @@ def test_one_user_is_compared_review_by_review(make_run):
     assert (pair.difference, pair.lo, pair.hi, pair.p) == pytest.approx(numbers)
     assert standings.frame.to_best_verdict.tolist() == ["best", "worse"]
     assert standings.strata.over == "cards"
+    (folders[1] / "predictions.parquet").unlink()
+    (pair,) = compare([*map(read_entry, folders)]).pairs.itertuples()
+    assert (pair.difference, pair.p) == pytest.approx((expected.mean, math.nan), nan_ok=True)
 
 
 def test_a_baseline_is_found_by_its_label_or_any_path_to_its_folder(

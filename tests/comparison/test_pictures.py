@@ -53,11 +53,12 @@ def test_calibration_is_that_of_the_leader_and_the_baseline_or_the_next(
     compared, axes, words, names
 ):
     standings = compared(words)
-    _, retention, *lines = pictures.calibration(standings).lines
+    diagonal, retention, *lines = pictures.calibration(standings).lines
     tallies = [Tally.of(load_predictions(standings.runs[name].place)) for name in names]
     low = min(np.repeat(each.p, each.count.astype(int))[int(0.02 * each.n)] for each in tallies)
     low = np.clip(np.floor(low / 0.05) * 0.05 - 0.05, 0, 0.8)
     assert (*axes.get_xlim(), *axes.get_ylim()) == pytest.approx((low, 1, low, 1))
+    assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
     assert (retention.get_xdata()[0], [line.get_label() for line in lines]) == (0.9, [*names])
     assert [line.get_color() == BLUE for line in lines] == [False, True]
     for line, bars, whole in zip(lines, axes.patches, tallies, strict=True):

@@ -8,7 +8,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from srs_eval.comparison.compare import compare
 from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.report import as_json, page
-from srs_eval.comparison.strata import FACTS, stratify
+from srs_eval.comparison.strata import FACTS, _labels, stratify
 from srs_eval.metrics.bootstrap import sample_of
 from srs_eval.metrics.means import ratio_of_sums
 from srs_eval.metrics.scores import um_plus
@@ -85,6 +85,18 @@ def bounds(fact, label):
     if "+" in first:
         return float(first[:-1]), np.inf
     return float(first), float(last or first) + (fact != "p")
+
+
+def test_strata_have_these_names():
+    assert {fact: " ".join(_labels(fact)) for fact in FACTS} == {
+        "nth_review": "2 3 4 5-6 7-9 10-14 15-24 25+",
+        "elapsed_days": "0 1 2-3 4-7 8-14 15-30 31-90 91-365 366+",
+        "lapses": "0 1 2 3-4 5-8 9+",
+        "last_rating": "none again hard good easy",
+        "recalls": "0 1 2 3-4 5-9 10+",
+        "p": "0-0.5 0.5-0.7 0.7-0.8 0.8-0.85 0.85-0.9 0.9-0.95 0.95-0.98 0.98+",
+        "size": "1-999 1,000-2,999 3,000-9,999 10,000-29,999 30,000+",
+    }
 
 
 @pytest.mark.parametrize("users", [range(1, 13), [12]])
