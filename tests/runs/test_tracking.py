@@ -37,8 +37,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own
 def uri(tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
     with chdir(folder):  # MLflow keeps files beside the store
-        Mlflow(uri="sqlite:///mlflow.db").has("0" * 32)
-        yield f"sqlite:///{folder / 'mlflow.db'}"
+        uri = f"sqlite:///{folder / 'mlflow.db'}"
+        Mlflow(uri=uri).has("0" * 32)
+        yield uri
 
 
 @pytest.fixture(scope="module")
