@@ -150,7 +150,6 @@ caught(
         lambda log: 0.9 / (1 + np.unique(log.card, return_inverse=True)[1]),
         when="at_review",
     ),
-    reads("ReadsSecondsToTheNextReview", lambda log: 0.5 + following(log.elapsed_seconds) / 1e9),
     ReadsItsOwnRating=lambda log: np.where(log.recalled, 0.8, 0.7),
     ReadsItsOwnDuration=lambda log: 0.9 - log.duration_ms / 1e6,
     ReadsALaterReviewOfAnotherCard=lambda log: (

@@ -16,7 +16,7 @@ from srs_eval.protocol.srs_benchmark import Refits
 from srs_eval.protocol.task import Flag, Task
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SrsBenchmarkSecs:
     """Score same-day reviews as well, on a clock of fractional days, in 5 expanding folds.
 
@@ -45,7 +45,7 @@ class SrsBenchmarkSecs:
         return replace(task, folds=expanding_folds(targets, FOLDS))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SrsBenchmarkEqualised:
     """Score the reviews that `SrsBenchmark` scores, by models on a clock of fractional days.
 

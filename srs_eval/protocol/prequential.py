@@ -42,7 +42,7 @@ def prequential_folds(targets: IntArray, first: int, every: int, most: int) -> t
     return trained_before(targets, blocks)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prequential:
     """Score the candidates of `SrsBenchmark` from a first fit on, refitting after every few.
 

@@ -16,7 +16,7 @@ from srs_eval.protocol.task import Task
 _MISSING = "without a recorded prediction"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecordedRows(AroundAnother):
     """Score the reviews of another protocol that have a recorded prediction.
 

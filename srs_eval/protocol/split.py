@@ -55,6 +55,4 @@ def on_folds(task: Task, folds: Iterable[Fold], dropped: Mapping[str, int], what
 
 def used_rows(folds: Sequence[Fold]) -> IntArray:
     """Return the rows that some fold learns from or scores, in time order."""
-    if not folds:
-        return np.zeros(0, np.int64)
     return np.unique(np.concatenate([np.r_[fold.train, fold.test] for fold in folds]))

@@ -19,7 +19,7 @@ from srs_eval.protocol.task import EvaluationProtocol, Flag, Task
 Refits = Annotated[int, Strict(), Ge(FOLDS)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SrsBenchmark:
     """Learn from and score each card's first review of each day after its first, in 5 folds.
 
@@ -62,7 +62,7 @@ class SrsBenchmark:
         return replace(task, folds=folds, warm_start=self.warm_start and self.refits > FOLDS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AroundAnother:
     """Base of protocols that change which rows of another are scored or learned from."""
 

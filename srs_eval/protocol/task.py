@@ -15,7 +15,7 @@ from srs_eval.data.reviews import BoolArray, IntArray, Reviews, columns_of
 Flag = Annotated[bool, Strict()]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fold:
     """Row numbers to train and to test on; every train row precedes every test row."""
 
@@ -24,7 +24,7 @@ class Fold:
     test: IntArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Task:
     """What a protocol makes of one user's log, for one algorithm.
 

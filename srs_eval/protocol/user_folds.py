@@ -16,7 +16,7 @@ from srs_eval.protocol.srs_benchmark import AroundAnother
 from srs_eval.protocol.task import Task
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UserFolds(AroundAnother):
     """Let an algorithm that can be pretrained learn from the users of all folds but one.
 

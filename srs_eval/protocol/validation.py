@@ -15,13 +15,13 @@ import numpy as np
 from annotated_types import Gt, Lt
 from pydantic import Strict
 
-from srs_eval.data.reviews import IntArray, Reviews
+from srs_eval.data.reviews import Reviews
 from srs_eval.protocol.split import on_folds
 from srs_eval.protocol.srs_benchmark import AroundAnother
-from srs_eval.protocol.task import Fold, Task
+from srs_eval.protocol.task import Task
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Validation(AroundAnother):
     """Learn from the first part of another protocol's training rows, and score the rest.
 
@@ -60,7 +60,9 @@ class Validation(AroundAnother):
         folds, scored = [], np.zeros(first_scored, np.bool_)
         for each in task.folds:
             rows = each.train[each.train < first_scored]
-            fold = self._fold(rows)
+            # at least one on each side
+            count = min(max(round(self.share * len(rows)), 1), len(rows) - 1)
+            fold = replace(each, train=rows[:count], test=rows[count:])
             if len(rows) > 1 and not scored[fold.test].any():  # no row is scored twice
                 folds.append(fold)
                 scored[fold.test] = True
@@ -73,8 +75,3 @@ class Validation(AroundAnother):
             f"user {reviews.user}: fewer than 2 reviews to learn from come before the first "
             "scored one, too few to validate on",
         )
-
-    def _fold(self, rows: IntArray) -> Fold:
-        """Divide rows in time, with at least one on each side."""
-        count = min(max(round(self.share * len(rows)), 1), len(rows) - 1)
-        return Fold(0, train=rows[:count], test=rows[count:])

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import plain_protocol
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from invented import log_of, timed
 
@@ -137,6 +137,7 @@ def test_a_skipped_user_is_told_which_rule_left_out_how_many():
 )
 def test_a_name_has_all_that_moves_numbers(protocol, name, folds):
     assert (protocol.name, protocol.folds) == (name, folds)
+    assert {protocol, replace(protocol)} == {protocol}
     assert protocol.version == ("1 of 1" if hasattr(protocol, "base") else "1")
     assert getattr(protocol, "is_validation", False) == isinstance(protocol, Validation)
 
@@ -154,12 +155,16 @@ REFUSED = {
 def test_an_option_outside_of_its_bounds_is_refused_by_its_name(kind):
     target = {"_target_": f"{kind.__module__}.{kind.__name__}"}
     assert option("protocol", target) == kind()
+    for name in ("first", "every", "most") if kind is Prequential else ():
+        assert getattr(option("protocol", {**target, name: 1}), name) == 1
     for name, values in REFUSED[kind].items():
         for value in values:
             with pytest.raises(ConfigError, match=f"protocol.{name}="):
                 option("protocol", {**target, name: value})
 
 
+@example(rating=3, sizes={1: 6, 2: 6, 3: 6, 4: 6, 100: 30, 101: 30})
+@example(rating=4, sizes={101: 30, 365: 30, 366: 30})
 @given(
     rating=st.integers(1, 4),
     sizes=st.dictionaries(
@@ -191,6 +196,7 @@ def test_histories_and_candidates_are_those_of_the_public_protocol(make_log, sam
         (SrsBenchmark(refits=20, warm_start=False), tested, 20, False),
         (Prequential(first=10, every=30), used[10:], -(-n // 30), True),
         (Prequential(first=10, every=1, most=7), used[10:], 7, True),
+        (Prequential(first=10, every=29, most=(n - 1) // 29), used[10:], (n - 1) // 29, True),
         (Prequential(first=len(used) - 1, warm_start=False), used[-1:], 1, False),
     ):
         task = protocol(log, same_day=same_day)
@@ -233,9 +239,11 @@ def test_the_rows_before_the_first_scored_one_are_divided_in_time_and_no_other_i
         for column in COLUMNS:
             of_log = getattr(of_base, column)[:first_scored]
             np.testing.assert_array_equal(getattr(task, column), of_log)
-        assert len(task.reviews) == first_scored
+        assert (len(task.reviews), task.warm_start) == (first_scored, False)
 
 
 def test_one_row_to_learn_from_cannot_be_divided(make_log):
     with pytest.raises(FitSkipped):
         Validation(Prequential(first=1, every=9))(make_log(cards=80), same_day=True)
+    (fold,) = Validation(Prequential(first=2, every=9))(make_log(cards=80), same_day=True).folds
+    assert (len(fold.train), len(fold.test)) == (1, 1)

@@ -17,13 +17,12 @@ from srs_eval.data.reviews import GROUPS, BoolArray, FloatArray, IntArray, Revie
 
 # Other answer times reach further than invented ones, so that a threshold is crossed.
 _SHORTEST_MS, _LONGEST_OVER_SHORTEST = 100.0, 1000.0
-_SECONDS_LATER, _DAY = 7200.0, 86400.0
-_NAMES = 10**9
+_DAYS_LATER = 1 / 12
 
 
 def under_new_name(reviews: Reviews) -> Reviews:
     """Return the log under the name of a new user."""
-    return replace(reviews, user=secrets.randbelow(_NAMES))
+    return replace(reviews, user=secrets.randbits(32))
 
 
 def cut_after(reviews: Reviews, row: int) -> Reviews:
@@ -41,23 +40,19 @@ def other_answers(
 ) -> Reviews:
     """Return the log of a new user with other answers at `rows`, and all that follows from them.
 
-    Those are ratings, answer times, and the seconds from answer to answer, which contain the time
-    the later answer took. On a clock of fractional days, elapsed times contain the answer times of
-    reviews in between. `slowly` is whether all answers take long, or none does; by default each as
-    it comes.
+    Those are ratings and answer times. On a clock of fractional days, elapsed times contain the
+    answer times of reviews in between. `slowly` is whether all answers take long, or none does; by
+    default each as it comes.
     """
     columns = {name: column.copy() for name, column in columns_of(reviews).items()}
     columns["rating"][rows] = np.where(recalled, rng.choice([3, 4], len(rows)), 1)
     share = rng.random(len(rows)) if slowly is None else (rng.random(len(rows)) + slowly) / 2
     if "duration_ms" in columns:
         columns["duration_ms"][rows] = _SHORTEST_MS * _LONGEST_OVER_SHORTEST**share
-    later = 1 + share * _SECONDS_LATER
-    if "elapsed_seconds" in columns:
-        columns["elapsed_seconds"][rows] += np.where(columns["elapsed_seconds"][rows] < 0, 0, later)
     if not reviews.whole_days:
         # The first of them was asked for before anything was answered otherwise.
-        after = np.flatnonzero(columns["elapsed"][rows[1:]] > 0) + 1
-        columns["elapsed"][rows[after]] += later[after] / _DAY
+        is_later = columns["elapsed"][rows[1:]] > 0
+        columns["elapsed"][rows[1:]] += is_later * share[1:] * _DAYS_LATER
     return under_new_name(replace(reviews, **columns))
 
 
@@ -74,28 +69,25 @@ def other_future(
     answers = np.arange(len(reviews) - len(recalled), len(reviews))
     reviews = other_answers(reviews, answers, recalled, rng, slowly=hard)
     after, begin = answers[1:], int(answers[0]) + 1
-    if not len(after):
-        return reviews
     columns = columns_of(reviews)  # which are copies already
     card, day = columns["card"], columns["day"]
     latest, seen = card[begin - 1], np.unique(card[:begin])
-    card[after] = rng.choice(seen[seen != latest] if len(seen) > 1 else seen, len(after))
+    others = seen[seen != latest]
+    card[after] = rng.choice(others if len(others) else seen, len(after))
     if hard:
         card[after[::2]] = latest
-    step = rng.integers(1, 2, len(after)) if hard else rng.integers(3, 9, len(after))
-    day[after] = day[begin - 1] + np.cumsum(step)
+    since = np.cumsum(np.ones_like(after) if hard else rng.integers(3, 9, len(after)))
+    day[after] = day[begin - 1] + since
     gap = day[after] - day[rows_by_card(card).previous()[after]]
     columns["elapsed_days"][after] = gap
     fraction = 0.0 if reviews.whole_days else rng.uniform(-0.4, 0.4, len(after))
     columns["elapsed"][after] = gap + fraction
-    columns["row"][after] += 0 if hard else 3 * np.arange(1, len(after) + 1)
-    if "elapsed_seconds" in columns:
-        columns["elapsed_seconds"][after] = gap * _DAY + rng.uniform(1, _SECONDS_LATER, len(gap))
+    columns["row"][after] = columns["row"][begin - 1] + since
     if "state" in columns:
         columns["state"][after] = 3 if hard else 2
     for name in set(GROUPS) & set(columns):
-        first, last = columns[name][:begin].min(), columns[name][:begin].max()
-        columns[name][after] = first if hard else last + (first == last)
+        before = columns[name][:begin]
+        columns[name][after] = before.min() if hard else before.max()
     return under_new_name(replace(reviews, **columns))
 
 
@@ -110,6 +102,5 @@ def twice(reviews: Reviews) -> Reviews:
 
 def other_times(reviews: Reviews, rows: IntArray, rng: np.random.Generator) -> FloatArray:
     """Draw an earlier and a later time for each row; the factual one is in between."""
-    earlier, later = rng.uniform(0.1, 0.9, len(rows)), rng.uniform(1.1, 9.0, len(rows))
-    elapsed: FloatArray = reviews.elapsed[rows, None] * np.c_[earlier, np.ones(len(rows)), later]
-    return elapsed
+    share, factual = rng.uniform(0.1, 0.9, len(rows)), reviews.elapsed[rows]
+    return np.column_stack((factual * share, factual, factual / share))

@@ -53,7 +53,7 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
     stability = np.full(cards, 2.0)
     step = np.zeros(shape, np.int64)
     leader = np.arange(cards)  # Card whose days a card has
-    leader[1::6] = leader[:-1:6]
+    leader[1::6] -= 1
     for nth in range(_REVIEWS_PER_CARD):
         if nth > 0:
             later = 2 * np.ceil(stability * rng.lognormal(0.0, 0.6, cards) / 2).astype(np.int64)
@@ -63,7 +63,7 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
             truth[nth] = 0.01 + 0.98 * np.exp(-0.2 * gap[nth] / stability)
         recalled[nth] = rng.random(cards) < truth[nth]
         stability = np.where(recalled[nth], stability * 1.8, np.maximum(stability * 0.4, 0.5))
-    first_day = 2 * rng.integers(0, _FIRST_DAYS // 2, cards)
+    first_day = 2 * rng.integers(_FIRST_DAYS // 2, size=cards)
     first_day[::4] += 2 * _FIRST_DAYS  # new cards come as long as others are tested
     day = first_day[leader] + np.cumsum(gap, axis=0)
     position, card = np.indices(shape)
@@ -76,12 +76,9 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
     # One session a day, one review after the other. The clock is consistent, so that answer times
     # can be recovered by adding up its readings.
     took = np.cumsum(duration_ms / 1000 + rng.uniform(0, 2, len(card)))
-    _, begins, sitting = np.unique(day.ravel()[in_time], return_index=True, return_inverse=True)
-    since_begin = took - np.r_[0.0, took][begins][sitting]
-    hour = rng.uniform(6, 22, len(begins))[sitting]
     answered = np.empty(shape)
-    answered.ravel()[in_time] = day.ravel()[in_time] * 86400 + hour * 3600 + since_begin
-    seconds = np.diff(answered, axis=0, prepend=0.0)
+    answered.ravel()[in_time] = day.ravel()[in_time] * 86400 + took
+    seconds = np.diff(answered, axis=0, prepend=np.nan)
     return reviews_from_columns(
         user="trial",
         source="a small simulated log",

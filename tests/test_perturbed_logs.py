@@ -1,0 +1,130 @@
+"""What the honesty checks show to an algorithm: a toy log, other answers and other futures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from srs_eval.data.cards import rows_by_card, since_previous
+from srs_eval.data.reviews import GROUPS, columns_of
+from srs_eval.evaluation.checks import perturb
+from srs_eval.evaluation.checks.toy_log import trial_task
+from srs_eval.evaluation.checks.trial import one_sided
+from srs_eval.protocol.fractional_days import SrsBenchmarkSecs
+
+TASK = trial_task(same_day=True, seed=3)
+IN_DAYS = TASK.reviews
+IN_SECONDS = SrsBenchmarkSecs()(IN_DAYS, same_day=True).reviews
+BOTH = pytest.mark.parametrize("log", [IN_DAYS, IN_SECONDS], ids=["days", "seconds"])
+
+
+def test_a_toy_log_is_a_simulated_one_with_all_that_the_checks_need():
+    log, days, (fold,) = IN_DAYS, IN_DAYS.elapsed_days, TASK.folds
+    later, second_look = days > 0, days == 0
+    cards = pd.DataFrame({"later": later, "lapse": later & ~log.recalled}).groupby(log.card)
+    assert cards.size().tolist() == [12] * 40
+    np.testing.assert_array_equal(TASK.nth_review, 1 + cards.later.cumsum())
+    np.testing.assert_array_equal(TASK.lapses, cards.lapse.cumsum() - (later & ~log.recalled))
+    np.testing.assert_array_equal([*fold.train, *fold.test], np.flatnonzero(later))
+    assert (fold.number, len(fold.train)) == (0, int(0.6 * later.sum()))
+    without = trial_task(same_day=False, seed=3).reviews.elapsed_days
+    np.testing.assert_array_equal(without, days[~second_look])
+    groups = {name: len(np.unique(getattr(log, name))) for name in GROUPS}
+    assert groups == {"deck": 3, "preset": 2, "note_type": 2, "note": 20}
+    assert {*log.rating} == {1, 2, 3, 4}
+    np.testing.assert_array_equal(log.state, 2 * (days >= 0))
+
+    strength, stability, truth = np.full(40, 2.0), np.empty(len(log)), np.full(len(log), 0.5)
+    for row, card in enumerate(log.card):
+        stability[row] = strength[card]
+        if days[row] >= 0:
+            truth[row] = 0.01 + 0.98 * np.exp(-0.2 * days[row] / strength[card])
+        strength[card] = max(strength[card] * (1.8 if log.recalled[row] else 0.4), 0.5)
+    np.testing.assert_allclose(log.truth, truth, rtol=1e-12)
+    known = (stability > 10) & later & (log.card % 6 != 1)  # others are asked for with siblings
+    overdue = np.log(days[known] / stability[known])
+    assert (np.median(overdue), overdue.std()) == pytest.approx((0, 0.6), abs=0.15)
+
+    # Several cards in a session: those that are due, new ones, second looks; siblings on one day.
+    assert (log.day % 2 == 0).all()
+    assert 0.15 < second_look.sum() / (11 * 40) < 0.25
+    assert (np.diff(1 + second_look - later)[np.diff(log.day) == 0] >= 0).all()
+    begins = log.day[days < 0]
+    assert 40 < begins[:26].max() < 60 < 120 <= begins[26:].min() < begins[26:].max() < 180
+    for card in range(0, 40, 6):
+        np.testing.assert_array_equal(log.day[log.card == card], log.day[log.card == card + 1])
+    # One answer after the other, with less than two seconds in between.
+    previous = rows_by_card(log.card).previous()
+    took = [log.duration_ms[a + 1 : b + 1].sum() / 1000 for b, a in enumerate(previous)]
+    pauses = (log.elapsed_seconds - 86400 * days - took) / (np.arange(len(log)) - previous)
+    assert 0 < pauses[days >= 0].min() < 0.5 < 1.5 < pauses[days >= 0].max() < 2
+    assert 1000 <= log.duration_ms.min() < 2000 < 19_000 < log.duration_ms.max() < 20_000
+
+
+@BOTH
+def test_other_answers_are_right_or_wrong_and_slow_or_quick_as_asked(log):
+    rng, rows = np.random.default_rng(0), np.arange(200, 300)
+    recalled = rng.random(len(rows)) < 0.5
+    for slowly, low, high in ((None, 0, 1), (True, 0.5, 1), (False, 0, 0.5)):
+        other = perturb.other_answers(log, rows, recalled, rng, slowly=slowly)
+        np.testing.assert_array_equal(other.recalled[rows], recalled)
+        assert {*other.rating[rows]} == {1, 3, 4}
+        slow = np.log(other.duration_ms / 100) / np.log(1000)
+        assert low <= slow[rows].min() < low + 0.1 < high - 0.1 < slow[rows].max() <= high
+        # up to two hours that later ones were answered later, but for the first of them
+        is_moved = np.isin(np.arange(len(log)), rows[1:]) & (log.elapsed > 0) & (log is IN_SECONDS)
+        np.testing.assert_allclose(other.elapsed - log.elapsed, is_moved * slow / 12, atol=1e-12)
+
+
+@BOTH
+@pytest.mark.parametrize("hard", [True, False])
+def test_another_future_is_one_that_could_be_and_the_past_is_as_it_was(log, hard):
+    for begin in (250, 478, 479):
+        rng, after = np.random.default_rng(0), slice(begin + 1, None)
+        recalled = rng.random(len(log) - begin) < 0.5
+        other = perturb.other_future(log, recalled, rng, hard=hard)
+        np.testing.assert_array_equal(other.recalled[begin:], recalled)
+        assert ((other.duration_ms[begin:] > 3162) == hard).all()
+        for name, column in columns_of(log).items():
+            until = begin + (name not in ("rating", "duration_ms"))
+            np.testing.assert_array_equal(getattr(other, name)[:until], column[:until], name)
+        assert other.user != log.user
+        assert {*other.card} == {*log.card[: begin + 1]}
+        is_latest = other.card[after] == log.card[begin]
+        assert is_latest[::2].all() if hard else not is_latest.any()
+        steps = np.diff(other.day[begin:])
+        np.testing.assert_array_equal(np.diff(other.row[begin:]), steps)
+        assert {*steps} <= ({1} if hard else {*range(3, 9)})
+        assert hard or begin > 250 or {3, 8} <= {*steps}
+        days = since_previous(other.day, other.card)[after]
+        np.testing.assert_array_equal(other.elapsed_days[after], days)
+        apart = np.abs(other.elapsed[after] - days)
+        assert (apart < 0.5).all()
+        assert (apart > 0).all() == (log is IN_SECONDS or not len(apart))
+        assert (other.state[after] == (3 if hard else 2)).all()
+        for name in GROUPS:
+            past = getattr(log, name)[: begin + 1]
+            assert (getattr(other, name)[after] == (past.min() if hard else past.max())).all()
+
+
+def test_few_cards_have_futures_and_a_log_is_cut_off_or_goes_on_once_more():
+    rng = np.random.default_rng(0)
+    for cards in (1, 2):
+        few = IN_DAYS.take(IN_DAYS.card < cards)
+        other = perturb.other_future(few, np.ones(5, bool), rng, hard=False)
+        assert {*other.card[-4:]} == {0 if cards == 1 else 1 - few.card[-5]}
+    part = IN_DAYS.take(np.arange(100, 480))
+    two = perturb.twice(part)
+    np.testing.assert_array_equal(two.row, np.arange(100, 860))
+    np.testing.assert_array_equal(two.rating, np.tile(part.rating, 2))
+    assert (two.day[380] - two.day[379], len({*two.card}), two.card.max()) == (1, 80, 79)
+    assert len(perturb.cut_after(part, 7)) == 8
+    times = perturb.other_times(part, np.flatnonzero(part.elapsed), rng)
+    np.testing.assert_array_equal(times[:, 1], part.elapsed[part.elapsed > 0])
+    assert (np.diff(times) > 0).all()
+
+
+def test_moves_to_one_side_are_no_rounding_where_chance_is_below_1_in_10_000():
+    plain = [(14, 0, 0), (0, 15, 5), (2, 21, 9), (3, 0, 0)]
+    for up, down, still in (*plain, (0, 0, 9), (14, 0, 1), (20, 2, 0), (2, 0, 1)):
+        moves = np.repeat([1e-15, -1e-15, 0.0], [up, down, still])
+        assert bool(one_sided(moves)) == ((up, down, still) in plain)
