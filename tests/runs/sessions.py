@@ -16,11 +16,12 @@ import threading
 import time
 import uuid
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
 from multiprocessing import resource_tracker
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -255,3 +256,29 @@ def assert_one_run_each(uri, names):
     runs = runs_in(uri)
     assert [run.info.status for run in runs] == ["FINISHED"] * names
     assert all("log_loss" in " ".join(run.data.metrics) for run in runs)
+
+
+class Tracker:
+    """Tracking that keeps what it is told."""
+
+    told = []
+
+    def parent(self, name, sweep_id, run_id=None):
+        self.told.append(("parent", name, run_id))
+        return "parent"
+
+    @contextmanager
+    def run(self, setup, folder, run_id):
+        end = "failed"
+        try:
+            yield SimpleNamespace(run_id=setup.label, log=lambda *_: None)
+            end = "finished"
+        finally:
+            self.told.append((setup.label, end))
+
+    def has(self, run_id):
+        return (run_id, "finished") in self.told
+
+    def log_comparison(self, reports, folder, parent, **about):
+        self.told.append((folder.name, parent, about))
+        return "where it is kept"

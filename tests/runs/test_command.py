@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from commands import QUIET, SMALL, outcome_of, process, summary_of, write
-from mlflow import MlflowClient
+from sessions import Tracker
 
 from srs_eval.metrics.panel import HEADLINE
 from srs_eval.runs import report
@@ -131,8 +131,8 @@ def test_a_password_is_refused_before_it_is_saved(here, key):
     assert not any("hush" in path.read_text() for path in saved)
 
 
-@pytest.mark.slow
 def test_a_password_in_the_environment_is_neither_printed_nor_saved(here, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://bob:a@hush@127.0.0.1:1")
     done = here("algo=avg", *SMALL, "figures=false", "panel=quick", "hydra.run.dir=out")
     assert done.status == 1
@@ -184,22 +184,29 @@ def test_no_protocol_is_proposed_that_scores_as_little(here):
         assert "add protocol=" not in here("algo=avg", *QUIET, *words, f"protocol={name}").out
 
 
-@pytest.mark.slow
 def test_a_job_whose_figures_or_log_fail_fails_and_those_beside_it_are_whole(here, monkeypatch):
     """Jobs of a sweep are drawn and logged beside the fits of the next one."""
-    drawn = report.drawn
 
     def broken(run, setup):
         if setup.label == "avg":
             raise OSError("no space left on device")
-        return drawn(run, setup)
+        return []
 
-    monkeypatch.setattr(report, "drawn", broken)
-    store = f"sqlite:///{here.folder}/m.db"  # MLflow keeps one open for each address
-    done = here("-m", "algo=avg,constant", *SMALL, f"tracking.uri={store}", "hydra.sweep.dir=out")
+    words = (*WORDS, "tracking._target_=sessions.Tracker", "hydra.sweep.dir=out")
+    with monkeypatch.context() as patch:
+        patch.setattr(report, "drawn", broken)
+        done = here("-m", "algo=avg,constant", *words)
     assert (done.status, "no space left on device" in done.err) == (1, True)
-    told = [outcome_of(folder) for folder in sorted(Path("out").glob("[01]_*"))]
-    assert [each["status"] for each in told] == ["failed", "ok"]
-    client = MlflowClient(store)
-    ends = [client.get_run(each["run_id"]).info.status for each in told]
-    assert ends == ["FAILED", "FINISHED"]
+    told = {folder: outcome_of(folder) for folder in sorted(Path("out").glob("[01]_*"))}
+    assert [each["status"] for each in told.values()] == ["failed", "ok"]
+    runs = {folder: each["run_id"] for folder, each in told.items()}
+    assert [*runs.values()] == ["avg", "constant"]
+    compared = ("out", "parent", {"best": "", "pictures": [], "jobs": runs})
+    ends = [("avg", "failed"), ("constant", "finished"), compared]
+    assert Tracker.told == [("parent", "out", None), *ends]
+    # What the store lacks is sent when the command is repeated.
+    again = here("-m", "algo=avg,constant", *words)
+    assert Tracker.told[4:] == [("parent", "out", "parent"), ("avg", "finished"), compared]
+    assert (again.status, again.out.count("nothing is fitted")) == (0, 1)
+    *_, page, link = again.out.splitlines()
+    assert (Path(page.split()[1]).is_file(), link) == (True, "where it is kept")

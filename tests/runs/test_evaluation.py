@@ -3,11 +3,13 @@
 import tracemalloc
 import weakref
 from dataclasses import dataclass, replace
+from io import StringIO
 
 import numpy as np
 import pytest
 from invented import Ends, Logs, invented_log, log_of
 from saved import NO_BAR, run_of, setup_of
+from tqdm import tqdm
 
 from srs_eval.algorithms.algorithm import Algorithm
 from srs_eval.algorithms.baselines import Average
@@ -151,8 +153,15 @@ def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_pa
     assert (summary.failed, summary.skipped, summary.fits) == (1, 3, 29)
     assert summary.left_out == {"manual": 7}
     few = {n: invented_log(seed=n, user=n) for n in range(9)} | {9: short_log(9, 8)}
-    tenth = evaluate(setup(logs=few), tmp_path / "few", bar=NO_BAR).summary
-    assert "of the users" not in tenth.coverage.caution
+    bars = []
+
+    def bar(**about):
+        bars.append(tqdm(file=StringIO(), **about))
+        return bars[-1]
+
+    tenth = evaluate(setup(logs=few), tmp_path / "few", bar=bar)
+    assert "of the users" not in tenth.summary.coverage.caution
+    assert [(bar.n, bar.total) for bar in bars] == [(50, 50)]  # one user has no folds
 
 
 def test_a_shard_has_every_nth_user():

@@ -1,5 +1,6 @@
 """Commands that are killed or stopped, and go on when they are repeated."""
 
+import json
 import signal
 import sqlite3
 import time
@@ -83,6 +84,8 @@ def test_a_command_that_is_killed_or_stopped_goes_on_with_the_users_that_are_lef
     else:
         first.stop(end) if end in STOPPED else first.kill(end)
         first.gone()
+        ends = [json.loads(file.read_bytes()) for file in (tmp_path / "out").rglob("job.json")]
+        assert (end in STOPPED) == any(each["status"] == "interrupted" for each in ends)
         pickles = [file for file in (tmp_path / "out").rglob("*") if file.suffix == ".pkl"]
         assert {file.parents[1].name for file in pickles} == {"checkpoint"}
         done = len(pickles) + USERS * len(jobs(tmp_path / "out"))
