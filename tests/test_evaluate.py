@@ -211,7 +211,7 @@ def scored(logs_of, tmp_path):
 
 
 def test_means_over_reviews_follow_from_the_scores_of_users_without_pooling(scored):
-    result = scored(Fsrs6(fit="default"), 1, 2, 3)
+    result = scored(Fsrs6(fit="default"), 1, 2, 3, 4, 5)
     means = Panel([*PANEL], pooled=False)
     unpooled = summarise_users(result.by_user, means, lambda: pytest.fail("not needed")).metrics
     for metric in PANEL:
