@@ -56,9 +56,8 @@ CASES = [
 def test_predictions_and_states_equal_the_reference(key, vector):
     golden, (reviews, nth) = REFERENCE[key], log_of_all_histories(ALL, key[1])
     w = tuple(golden["parameters"][vector])
-    model = (
-        RecurrentModel(EQUATIONS[key], w) if key in EQUATIONS else LogOddsModel(LOG_ODDS[key], w)
-    )
+    kind, of = (RecurrentModel, EQUATIONS) if key in EQUATIONS else (LogOddsModel, LOG_ODDS)
+    model = kind(of[key], w)
     p = model.predict(reviews, np.arange(len(reviews)))
     # HLR's golden state is the half-life, which is no state of ours: the predictions tell it.
     states = model.states(reviews) if key in EQUATIONS and key[0] != "HLR" else {}

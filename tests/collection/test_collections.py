@@ -134,15 +134,12 @@ def test_an_error_names_the_decks_that_exist(path):
 
 
 def test_cards_are_due_when_their_last_answer_says(tmp_path):
-    # a step of a day or more is due after its whole days
-    steps = {5: (1, 9), 6: (0, -86_399), 7: (0, -3 * 86_400 - 5)}
-    rows = [
-        (1000 * (START + n * DAY), card, 3, 2500, 4000, kind, interval)
-        for n, (card, (kind, interval)) in enumerate(steps.items())
-    ]
+    # card, type and interval, which is negative in learning
+    steps = ((5, 1, 9), (6, 0, -86_399), (7, 0, -3 * 86_400 - 5))
+    rows = [(1000 * (START + card * DAY), card, 3, 2500, 4000, *each) for card, *each in steps]
     path = collection(tmp_path / "steps.anki2", rows)
     found = AnkiCollection(path, scheduler=2).read_with_table("steps")
-    assert scheduled_now(found.revlog)[5] == 9
+    assert scheduled_now(found.revlog) == {5: 9}
 
 
 def test_the_command_fits_all_reviews_and_hands_the_parameters_over(path, capsys):

@@ -43,22 +43,8 @@ IN_LATEX = r"(?m)^[^%\n].*(?<!\\)[%#^$]|(?:\\\\|\\midrule)\s*(?:\[|\*)"
 OF_SIGNS = {"textbackslash", "textasciitilde", "ensuremath"}  # Macros that stand for one
 
 
-UNSAFE = {
-    "Cc",
-    "Cs",
-    "Zl",
-    "Zp",
-    "LRE",
-    "RLE",
-    "LRO",
-    "RLO",
-    "PDF",
-    "LRI",
-    "RLI",
-    "FSI",
-    "PDI",
-    "B",
-}
+UNSAFE = {"Cc", "Cs", "Zl", "Zp", "LRE", "RLE", "LRO", "RLO", "PDF"}
+UNSAFE |= {"LRI", "RLI", "FSI", "PDI", "B"}
 
 
 def unsafe(text):
@@ -124,8 +110,7 @@ def test_a_name_changes_no_structure_and_runs_nothing(name):
         assert list(shape(text)) == list(shape(form(plain)))
         assert not re.search(forbidden, text)
     macros, of_plain = (
-        {*re.findall(r"\\([a-zA-Z]+)", latex(each).replace("\\\\", ""))}
-        for each in (verdict, plain)
+        {*re.findall(r"\\([a-zA-Z]+)", latex(of).replace("\\\\", ""))} for of in (verdict, plain)
     )
     assert macros <= of_plain | OF_SIGNS
     assert unsafe(one_line(name)) == []

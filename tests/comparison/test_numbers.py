@@ -107,9 +107,8 @@ def test_every_number_of_the_frame_is_what_its_name_says(random):
                 assert other is None or users == (0, 0, 0)
                 continue
             other = RUNS.index(other)
-            assert getattr(row, f"to_{to}") == pytest.approx(
-                row.mean - random.mean(other, row.weighting)
-            )
+            difference = row.mean - random.mean(other, row.weighting)
+            assert getattr(row, f"to_{to}") == pytest.approx(difference)
             assert users == random.counts(run, other)
             lo, hi, p, said = (getattr(row, f"to_{to}_{n}") for n in ("lo", "hi", "p", "verdict"))
             if said == "bound":

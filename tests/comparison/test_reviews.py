@@ -105,9 +105,7 @@ def test_strata_hold_the_reviews_of_their_names_and_add_up(make_run, users, base
     other = "ba"["ab".index(baseline)]
     folders = {"a": make_run("a", users), "b": make_run("b", users, blur=1)}
     strata = standings_of(folders.values(), "brier", baseline=baseline).strata
-    table, second = (
-        pd.read_parquet(folders[name] / "predictions.parquet") for name in (baseline, other)
-    )
+    table, second = (pd.read_parquet(folders[n] / "predictions.parquet") for n in (baseline, other))
     assert (table.row == second.row).all()
     table["gap"] = (second.p - second.recalled) ** 2 - (table.p - table.recalled) ** 2
     table["size"] = table.groupby("user").row.transform("size")

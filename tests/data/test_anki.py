@@ -23,11 +23,10 @@ class Student:
         self.random = random.Random(7)
         self.col = library.Collection(str(path))
 
-    def add_notes(self, count):
-        kind = self.col.models.by_name("Basic")
-        for number in range(count):
-            note = self.col.new_note(kind)
-            note["Front"], note["Back"] = f"question {number}", "answer"
+    def add_notes(self, *fronts, kind="Basic"):
+        for front in fronts:
+            note = self.col.new_note(self.col.models.by_name(kind))
+            note.fields[0], note.fields[1] = front, "answer"
             self.col.add_note(note, 1)
 
     def pass_time(self, milliseconds):
@@ -54,7 +53,6 @@ class Student:
 
     def study_filtered(self, search, *, reschedule):
         deck = self.col.sched.get_or_create_filtered_deck(0)
-        deck.name = f"filtered {search}"
         deck.config.reschedule = reschedule
         del deck.config.search_terms[1:]
         deck.config.search_terms[0].search = search
@@ -89,7 +87,7 @@ class Student:
 @pytest.fixture(scope="module")
 def student(anki_library, tmp_path_factory):
     student = Student(anki_library, tmp_path_factory.mktemp("profile") / "Ann.anki2")
-    student.add_notes(30)
+    student.add_notes(*map(str, range(30)))
     for day in range(24):
         student.study()
         if day == 6:
@@ -194,13 +192,9 @@ def test_days_begin_where_anki_says_the_next_day_begins(student, revlog):
 
 
 def test_ankis_own_optimizer_counts_as_many_items(student, revlog):
-    answer = student.col._backend.compute_fsrs_params(
-        search="",
-        current_params=[],
-        ignore_revlogs_before_ms=0,
-        num_of_relearning_steps=1,
-        health_check=False,
-    )
+    options = {"search": "", "current_params": [], "ignore_revlogs_before_ms": 0}
+    options |= {"num_of_relearning_steps": 1, "health_check": False}
+    answer = student.col._backend.compute_fsrs_params(**options)
     # It leaves out cards that were reset and not answered since, which the data set keeps.
     last = {row[1]: row for row in revlog if not (row[5] == 3 and row[3] == 0)}
     unseen = [cid for cid, row in last.items() if row[5] == 4 and row[3] == 0]
@@ -225,12 +219,10 @@ def test_anki_may_be_open_and_nothing_is_changed_on_disk(student, revlog, tmp_pa
 def test_groups_of_cards_are_those_that_anki_tells(anki_library, tmp_path):
     """Cards of three note types in three decks, one of them filtered when the log is read."""
     student = Student(anki_library, tmp_path / "d.anki2")
-    student.add_notes(4)
+    student.add_notes(*"1234")
     col, cloze = student.col, "{{c1::three}} {{c2::different}} {{c3::cards}}"
-    for kind, front in (("Basic (and reversed card)", "two cards"), ("Cloze", cloze)):
-        note = col.new_note(col.models.by_name(kind))
-        note.fields[0], note.fields[1] = front, "answer"
-        col.add_note(note, 1)
+    student.add_notes("two cards", kind="Basic (and reversed card)")
+    student.add_notes(cloze, kind="Cloze")
     other, third = (col.decks.id(name) for name in ("other", "other::third"))
     deck, preset = col.decks.get(third), col.decks.add_config("demanding")["id"]
     deck["conf"] = preset
@@ -285,9 +277,7 @@ def reason(row, starts):
 
 @given(st.lists(ROW, max_size=30))
 def test_the_rule_of_any_rows_is_that_of_ankis_optimizer(drawn):
-    rows = [
-        (n, card, ease, factor, 700, kind) for n, (card, kind, ease, factor) in enumerate(drawn)
-    ]
+    rows = [(n, card, ease, by, 700, kind) for n, (card, kind, ease, by) in enumerate(drawn)]
     expected = expected_reviews(rows)
     number, cid, ease, factor, _, kind = np.array(rows, np.int64).reshape(-1, 6).T
     columns = {"id": number, "cid": cid, "ease": ease, "factor": factor, "type": kind}

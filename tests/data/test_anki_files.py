@@ -94,13 +94,6 @@ def test_days_begin_where_the_collection_says(tmp_path, settings, options, hour,
     assert log.reviews.day.tolist() == [day - days[0] for day in days]
 
 
-def test_a_day_ends_a_millisecond_before_the_next(tmp_path):
-    next_day = 1000 * (START + 2 * 3600)
-    rows = [(next_day - 1, 5, 3, 0, 1, 0), (next_day, 5, 3, 0, 1, 0)]
-    path = collection(tmp_path / "a.anki2", rows, settings={"schedVer": 2, "creationOffset": 0})
-    assert read(path).day.tolist() == [0, 1]
-
-
 def test_an_hour_without_a_time_zone_is_refused(tmp_path):
     error = refusal(collection(tmp_path / "a.anki2"), rollover_hour=4)
     assert "data.utc_offset_minutes" in error.hint
@@ -133,12 +126,6 @@ def test_an_open_transaction_neither_blocks_nor_shows(tmp_path):
             other.execute("rollback")
 
 
-def groups_of(log):
-    """Return the only number of each group of a log, None where there is no such column."""
-    columns = (log.deck, log.preset, log.note, log.note_type)
-    return [None if each is None else int(*{*each.tolist()}) for each in columns]
-
-
 def test_what_cannot_be_read_of_decks_and_note_types_is_not_known(tmp_path):
     decks = {"1": {"name": "a", "conf": 3}, "2": {"conf": 1.5}, "9" * 19: {"name": "z"}, "4": 4}
     objects = {"models": {"70": {"name": "Basic"}, "7": [], "8": {}, "x": {}}, "decks": decks}
@@ -152,9 +139,10 @@ def test_what_cannot_be_read_of_decks_and_note_types_is_not_known(tmp_path):
     )
     log = read(path)
     assert log.titles == {"deck": {1: "a"}, "preset": {}, "note_type": {70: "Basic"}}
-    assert groups_of(log) == [1, 3, 1, 70]
+    groups = (log.deck, log.preset, log.note, log.note_type)
+    assert [{*each} for each in groups] == [{1}, {3}, {1}, {70}]
     log = read(change(path, "update cards set did = 2, nid = 2"))
-    assert groups_of(log) == [2, None, 2, None]
+    assert ({*log.deck}, log.preset, {*log.note}, log.note_type) == ({2}, None, {2}, None)
 
 
 def test_the_preset_of_a_normal_deck_is_found_or_not_known():
@@ -173,7 +161,7 @@ ASKED = None
 
 
 @pytest.mark.parametrize(
-    ("name", "stated", "steps", "version"),
+    ("name", "said", "steps", "version"),
     [
         *(("Ann.anki2", stated, NO_EASY, stated) for stated in (1, 2)),
         *(("Ann.anki2", 1, WITH_EASY, ASKED), ("Ann.anki2", 1, EASY, 1)),
@@ -184,13 +172,9 @@ ASKED = None
         *(("d.apkg", 2, NO_EASY, 2), ("collection.anki21", 1, WITH_EASY, 2)),
     ],
 )
-def test_the_version_is_told_from_the_setting_and_the_answers(
-    tmp_path, name, stated, steps, version
-):
-    rows = [
-        (START * 1000 + 60_000 * n, 5, ease, 0, 10, 0, ivl) for n, (ease, ivl) in enumerate(steps)
-    ]
-    path = collection(tmp_path / name, rows, settings={"schedVer": stated})
+def test_the_version_is_told_from_the_setting_and_the_answers(tmp_path, name, said, steps, version):
+    rows = [(START * 1000 + 60_000 * n, 5, e, 0, 10, 0, ivl) for n, (e, ivl) in enumerate(steps)]
+    path = collection(tmp_path / name, rows, settings={"schedVer": said})
     if name.endswith("pkg"):
         package(path, collection__anki21=path.read_bytes())
     ratings = {n: read(path, scheduler=n).rating.tolist() for n in (1, 2)}
@@ -286,16 +270,10 @@ def test_rows_with_impossible_values_are_left_out_and_counted(tmp_path, column, 
     assert "4 impossible value of cid" in found
 
 
-@pytest.fixture
-def packed(tmp_path):
-    """A collection in bytes, and compressed."""
+def test_what_is_no_collection_is_refused(tmp_path):
     rows = [(row[0] + k, *row[1:]) for row in ROWS for k in range(300)]
     plain = collection(tmp_path / "made", rows).read_bytes()
-    return plain, zstandard.ZstdCompressor().compress(plain)
-
-
-def test_what_is_no_collection_is_refused(tmp_path, packed):
-    plain, compressed = packed
+    compressed = zstandard.ZstdCompressor().compress(plain)
     whole = package(tmp_path / "sound", collection__anki21=plain).read_bytes()
     packages = (
         {"meta": b"\x08\x02", "collection": plain},  # holds no collection
@@ -373,20 +351,19 @@ def test_files_that_keep_changing_are_reported(tmp_path, monkeypatch):
     assert "was changed meanwhile" in str(refusal(path))
 
 
-def test_only_the_collection_is_taken_out_of_a_package_and_nothing_stays(
-    tmp_path, monkeypatch, packed
-):
+def test_only_the_collection_is_taken_out_of_a_package_and_nothing_stays(tmp_path, monkeypatch):
+    plain = collection(tmp_path / "made").read_bytes()
     folder, path = tmp_path / "temporary", tmp_path / "evil.apkg"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     names = ("../../escaped.txt", "/escaped.txt", "collection.anki2")
     with zipfile.ZipFile(path, "w") as zipped:
-        for name, content in zip(names, ("outside", "outside", packed[0]), strict=True):
+        for name, content in zip(names, ("outside", "outside", plain), strict=True):
             zipped.writestr(name, content)
     with database.open_collection(path):
         (copy,) = folder.iterdir()
         assert [entry.name for entry in copy.iterdir()] == ["collection.anki2"]
-    assert len(read(path, scheduler=1)) == 1200
+    assert len(read(path, scheduler=1)) == 4
     refusal(sound(tmp_path / "a.anki2", "drop table col"))
     assert list(folder.iterdir()) == []
     assert not list(tmp_path.rglob("escaped.txt"))

@@ -35,9 +35,7 @@ def test_lists_and_ranges_are_spelled_out():
         assert wanted_users(name) == (name,)
 
 
-def test_users_come_in_the_order_they_were_asked_for_or_are_named_beside_those_who_are_there(
-    transcript,
-):
+def test_users_come_in_the_order_they_were_asked_for_or_are_named_beside_others(transcript):
     def told_by(known, *words):
         given = {name: json.loads(value) for name, value in (word.split("=") for word in words)}
         frame = pd.DataFrame({"who": json.loads(known), "card": 1, "rating": 3, "day": 0})

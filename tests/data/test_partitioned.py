@@ -102,11 +102,7 @@ def test_a_folder_that_is_not_whole_or_no_such_folder_is_refused(tmp_path):
     logs = tmp_path / "logs"
     prepare(ReviewTable(written(reviews(), tmp_path / "log.csv"), COLUMNS), Place.of(logs))
     assert len(ReviewTable(logs, READ).users()) == len({name.strip() for name in ODD})
-    for path, columns in (
-        (logs / "user=7", "x"),
-        (logs, "grade"),
-        (tmp_path / "nothing", "rating"),
-    ):
+    for path, columns in ((logs / "user=7", "x"), (logs, "grade"), (tmp_path / "no", "rating")):
         with pytest.raises(ReviewLogError):
             ReviewTable(path, {"rating": columns}).users()
     for name in (INCOMPLETE, "user=__HIVE_DEFAULT_PARTITION__", "user=%37", "who=9"):

@@ -127,9 +127,6 @@ def test_rows_with_impossible_times_can_be_left_out():
         assert ("data.invalid_times=drop" in caught.value.hint) == is_advised
 
 
-ONE = {"card": [1], "rating": [3], "day": [0]}
-
-
 def build(**columns):
     return reviews_from_columns(user=1, source="log.csv", **columns)
 
@@ -138,7 +135,7 @@ def refused(**columns):
     """Return kind, column and rows of all that is wrong."""
     with pytest.raises(ReviewLogError) as caught:
         build(**columns)
-    return [(each.kind, each.column, each.rows) for each in caught.value.violations]
+    return facts(caught.value)
 
 
 def test_a_step_back_by_one_day_is_not_taken_for_a_first_review():
@@ -148,7 +145,7 @@ def test_a_step_back_by_one_day_is_not_taken_for_a_first_review():
 
 def test_a_value_that_is_none_of_its_column_is_refused(transcript):
     def told_by(column, value):
-        found = refused(**{**ONE, column: json.loads(value)})
+        found = refused(**{"card": [1], "rating": [3], "day": [0], column: json.loads(value)})
         return "".join(f"  {kind}, {name}, {rows}\n" for kind, name, rows in found)
 
     transcript("values_refused", told_by)
@@ -187,8 +184,7 @@ def test_rows_of_several_users_are_refused_in_one_error_and_listed():
     data = rows_of().astype(object)
     data.loc[[0, 5], "rating"] = None
     data.loc[6, "rating"] = "soso"
-    data.loc[[8, 9], "card"] = data.loc[[4, 5], "card"].to_numpy()
-    data.loc[[8, 9], "time"] = data.loc[[4, 5], "time"].to_numpy()
+    data.loc[[8, 9], ["card", "time"]] = data.loc[[4, 5], ["card", "time"]].to_numpy()
     data.loc[11, "time"] = "2999-01-01T00:00:00Z"
     data.to_csv("log.csv", index=False)
     with pytest.raises(ReviewLogError, match="2 of 40 rows, of 2 of 4 users") as caught:

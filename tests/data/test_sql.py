@@ -152,9 +152,7 @@ def test_a_signal_ends_a_query_at_once(tmp_path, suffix):
 
 
 @pytest.mark.slow
-def test_logs_are_read_from_postgresql_which_cannot_be_written_to(
-    log, assert_same_logs, monkeypatch
-):
+def test_logs_are_read_from_postgresql_and_never_written(log, assert_same_logs, monkeypatch):
     with postgresql_server("postgresql+psycopg") as uri:
         engine = sa.create_engine(uri, poolclass=sa.pool.NullPool)
         # a name that PostgreSQL has in quotes alone

@@ -1,5 +1,7 @@
 """Tables in memory and in files: several users, odd columns, long numbers, and folders."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -181,11 +183,8 @@ def test_a_folder_holds_one_file_per_user(csv, tmp_path):
 
 
 def test_a_table_beyond_memory_is_named(csv, monkeypatch):
-    def too_large(_):
-        raise MemoryError("Unable to allocate 153. GiB")
-
-    path = csv("card,rating,time", "1,3,2024-01-01")
-    monkeypatch.setattr("srs_eval.data.table.read_table", too_large)
+    path, too_large = csv("card,rating,time", "1,3,2024-01-01"), MemoryError("153. GiB")
+    monkeypatch.setattr("srs_eval.data.table.read_table", Mock(side_effect=too_large))
     with pytest.raises(ReviewLogError, match="memory") as caught:
         ReviewTable(path).read("log")
     assert caught.value.source == str(path)

@@ -117,13 +117,10 @@ UNUSUAL = {
         "state_names": ("a", "b"),
         "init": lambda m, w, r: (m.where(r == 2, w[0] ** 2, m.where(r != 4, w[1], 2.0)), 1.0),
         "step": lambda m, w, s, t, r, p: (
-            m.clip(
-                m.where(r <= 1, s[0] ** -1 * p, m.maximum(s[0], w[0] * t / (3 + t))), 0.05, 20.0
-            ),
+            m.clip(m.where(r <= 1, s[0] ** -1 * p, m.maximum(s[0], w[0] * t / (3 + t))), 0.05, 9),
             m.minimum(
                 0.4 + s[1] ** 0.5 + m.rint(r * 0.7) / 3,
-                m.where(s[0] < s[1], 2 ** (w[2] + p), (0.3 + s[0]) ** w[3] - w[2] * s[1]) ** 2
-                + 0.1,
+                m.where(s[0] < s[1], 2 ** (w[2] + p), (1 + s[0]) ** w[3] - w[2] * s[1]) ** 2 + 0.1,
             ),
         ),
         "curve": lambda m, w, s, t: (

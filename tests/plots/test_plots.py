@@ -58,10 +58,8 @@ def test_figures_of_odd_inputs_are_drawn_and_nothing_warns():
     every += [make(each) for each in odd() for make in FIGURES]
     for p in (some.curves.p[:, ::-1], np.nan * some.curves.p):
         every.append(forgetting(replace(some, curves=replace(some.curves, p=p))))
-    scores = np.exp(np.random.default_rng(0).normal(-1, 0.3, 1000))
-    every += [
-        plots.users_figure({"log_loss": scores[:n], "mbe": 0 * scores[:n]}) for n in (0, 1, 99)
-    ]
+    of_users = [np.exp(np.random.default_rng(0).normal(-1, 0.3, n)) for n in (0, 1, 99)]
+    every += [plots.users_figure({"log_loss": some, "mbe": 0 * some}) for some in of_users]
     for figure in filter(None, every):
         figure.draw_without_rendering()
 
@@ -109,20 +107,15 @@ def test_rmse_bins_is_the_metric_lapses_included_and_a_bin_has_the_reviews_of_it
     assert gaps.gap[row, column] == pytest.approx((some.p - some.recalled)[inside].mean())
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (lambda p: p, "recall falls at every later time"),
-        (lambda p: p[:, ::-1], "not falling: 100 % of pairs\n(rising 100 %, flat 0 %)"),
-    ],
-)
-def test_forgetting_curves_their_median_and_how_often_recall_does_not_fall(some, change, text):
-    curves = replace(some.curves, p=change(some.curves.p))
-    axes, _ = on_axes(plot_temporal, curves)
-    assert key(axes) == text
-    median = next(line for line in axes.lines if line.get_label() == "median curve")
-    ends = np.median(curves.p[:, [0, -1]], axis=0)
-    assert median.get_ydata()[[0, -1]] == pytest.approx(ends)
+def test_forgetting_curves_their_median_and_how_often_recall_does_not_fall(some):
+    rising = "not falling: 100 % of pairs\n(rising 100 %, flat 0 %)"
+    for way, text in ((1, "recall falls at every later time"), (-1, rising)):
+        curves = replace(some.curves, p=some.curves.p[:, ::way])
+        axes, _ = on_axes(plot_temporal, curves)
+        assert key(axes) == text
+        median = next(line for line in axes.lines if line.get_label() == "median curve")
+        ends = np.median(curves.p[:, [0, -1]], axis=0)
+        assert median.get_ydata()[[0, -1]] == pytest.approx(ends)
 
 
 def test_recall_over_time_is_that_of_the_reviews_in_bins_of_whole_days(some):
@@ -155,9 +148,9 @@ def test_median_and_mean_of_users_with_the_interval_that_the_tables_print():
 def test_contributions_are_means_over_users_from_the_largest_down():
     one = (Contribution("today", 0.004, 0.001), Contribution("deck", -0.001, 0.002))
     two = (Contribution("today", 0.002, 0.001), Contribution("deck", 0.0, 0.002))
-    for users, deck, today in (([one, two], -0.0005, 0.003), ([one], -0.001, 0.004)):
-        axes, _ = on_axes(plot_contributions, users)
-        assert [label.get_text() for label in axes.get_yticklabels()] == ["deck", "today"]
-        assert [bar.get_width() for bar in axes.patches] == pytest.approx([deck, today])
+    axes, _ = on_axes(plot_contributions, [one, two])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["deck", "today"]
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([-0.0005, 0.003])
+    axes, _ = on_axes(plot_contributions, [one])
     interval = axes.collections[1].get_segments()[0][:, 0]  # of one user: over days
     assert interval == pytest.approx([0.004 - 0.002576, 0.004 + 0.002576], abs=1e-6)

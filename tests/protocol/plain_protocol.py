@@ -44,11 +44,7 @@ def outlier_intervals(intervals, first_rating):
 
 
 def scored_rows(log, *, short):
-    """Rows the protocol scores, each with what metrics and models are told about it.
-
-    Returns dictionaries with `review_th`, `i`, `lapses` and the `history` of (interval, grade)
-    pairs, in time order.
-    """
+    """Rows the protocol scores in time order, each with what metrics and models are told of it."""
     targets, second = [], defaultdict(list)
     for rows in rows_by_card(log):
         if not short:
@@ -74,10 +70,9 @@ def scored_rows(log, *, short):
 
 
 def timed_rows(log, *, answer_time):
-    """Rows that are scored on the clock of fractional days, told about as by `scored_rows`.
+    """Rows that are scored in fractional days, as by `scored_rows`.
 
-    With `answer_time`, this is the published description; without, each interval ends when
-    the card is asked for, to the second, and is not shorter than one.
+    Without `answer_time`, an interval ends, a second or more later, when the card is asked for.
     """
     scored = []
     for rows in rows_by_card(log):

@@ -77,11 +77,9 @@ def test_any_log_becomes_what_the_loops_make_of_it(make_log, keep_same_day, **sh
 
 
 @settings(deadline=None, max_examples=25)
-@given(
-    protocol=st.sampled_from(SECONDS), answer=st.booleans(), keep_same_day=st.booleans(), **shapes
-)
+@given(protocol=st.sampled_from(SECONDS), answer=st.booleans(), keep=st.booleans(), **shapes)
 def test_any_log_in_seconds_becomes_what_the_loops_make_of_it(
-    make_log, protocol, answer, keep_same_day, **shape
+    make_log, protocol, answer, keep, **shape
 ):
     log = timed(log_like(make_log, **shape), seed=shape["seed"])
     rows = plain_protocol.timed_rows(log, answer_time=answer)
@@ -89,7 +87,7 @@ def test_any_log_in_seconds_becomes_what_the_loops_make_of_it(
     if protocol is SrsBenchmarkEqualised:
         candidates = plain_protocol.scored_rows(log, short=True)
         folds = plain_protocol.equalised_folds(log, answer_time=answer)
-    make = partial(protocol(answer_time=answer), log, same_day=keep_same_day)
+    make = partial(protocol(answer_time=answer), log, same_day=keep)
     task = assert_plain(make, candidates, folds)
     if not isinstance(task, FitSkipped):
         assert left_out(task) + len(rows) == len(log)
