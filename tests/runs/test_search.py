@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,12 +13,8 @@ from hydra import compose, initialize_config_dir
 from mlflow import MlflowClient
 from omegaconf import OmegaConf
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from saved import run_of, setup_of
 
-from srs_eval.algorithms.baselines import Average
 from srs_eval.errors import ConfigError, Pruned
-from srs_eval.metrics.panel import Panel
-from srs_eval.metrics.scores import log_loss
 from srs_eval.runs import search
 from srs_eval.runs.options import conf_folder
 from srs_eval.runs.search import Search, Watch
@@ -60,9 +55,9 @@ class Trials:
 
     ends = {1: (), 2: (0.7, 0.1, 0.1), 3: (np.nan, 0.1, 9.0), 4: (np.nan,) * 3}  # Scores of users
 
-    def __init__(self, folder, run, killed_at=None):
+    def __init__(self, folder, killed_at=None):
         folder.mkdir(exist_ok=True)
-        self.folder, self.run, self.killed_at, self.batches = folder, run, killed_at, []
+        self.folder, self.killed_at, self.batches = folder, killed_at, []
         typed = ["sweep=optuna", "algo=per_group", "algo@algo.base=hlr", *BASE]
         words = [*typed, PRUNER, AT_ONCE, "hydra.sweeper.n_trials=6", f"hydra.sweep.dir={folder}"]
         with initialize_config_dir(str(conf_folder()), version_base="1.3"):
@@ -86,29 +81,29 @@ class Trials:
                 watch(SimpleNamespace(user=user, values=(0.0, scores[user - 7])))
         except Pruned:
             status = "pruned"
-        shutil.copytree(self.run.folder, out)
-        summary, fewest = summary_of(out), dict(word.split("=") for word in words)["algo.fewest"]
-        summary["metrics"]["log_loss"]["mean_users"] = None if number == 4 else -int(fewest)
-        told = {"status": status, "message": ""}
-        write(out, {"summary.json": json.dumps(summary), "job.json": json.dumps(told)})
+        fewest = int(dict(word.split("=") for word in words)["algo.fewest"])
+        told = {"status": status, "message": "", "loss": np.nan if number == 4 else -fewest}
+        write(out, {"job.json": json.dumps(told)})
         content = {"hydra": {"runtime": {"output_dir": str(out)}}}
         return SimpleNamespace(hydra_cfg=OmegaConf.create(content))
 
+    @staticmethod
+    def read(folder):
+        loss = SimpleNamespace(mean_users=outcome_of(folder)["loss"])
+        return SimpleNamespace(facts=SimpleNamespace(metrics={"log_loss": loss}))
 
-def test_a_search_tells_how_trials_end_and_goes_on_with_those_that_are_left(
-    tmp_path, logs_of, monkeypatch
-):
+
+def test_a_search_tells_how_trials_end_and_goes_on_with_those_that_are_left(tmp_path, monkeypatch):
     monkeypatch.setattr(search, "_draw", lambda *_: None)
-    run = run_of(setup_of(Average(), logs_of(1), Panel([log_loss])), tmp_path / "run")
+    monkeypatch.setattr(search, "Run", Trials)
     out = tmp_path / "whole"
-    assert Trials(out, run).batches == [[0, 1], [2, 3], [4, 5]]
+    assert Trials(out).batches == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(KeyboardInterrupt):
-        Trials(tmp_path / "cut", run, killed_at=2)
-    assert Trials(tmp_path / "cut", run).batches == [[2], [3], [4, 5]]
+        Trials(tmp_path / "cut", killed_at=2)
+    assert Trials(tmp_path / "cut").batches == [[2], [3], [4, 5]]
     trials, others = trials_in(out), trials_in(tmp_path / "cut")
     assert [trial.params for trial in trials] == [trial.params for trial in others]
-    weights = {trial.params["algo.base.prior_weight"] for trial in trials}
-    assert len(weights) == 6
+    assert len({trial.params["algo.base.prior_weight"] for trial in trials}) == 6
     assert trials[0].distributions == {
         "algo.base.prior_weight": FloatDistribution(0.1, 10, log=True),
         "algo.base.recency": CategoricalDistribution(["none", "mild"]),
@@ -129,7 +124,7 @@ def test_a_search_tells_how_trials_end_and_goes_on_with_those_that_are_left(
     ]
     monkeypatch.setitem(SPACES, "seed", "interval(1,5)")
     with pytest.raises(ConfigError, match="other space"):
-        Trials(out, run)
+        Trials(out)
 
 
 @pytest.mark.slow
@@ -175,19 +170,17 @@ def test_a_search_ends_with_a_command_for_its_best_trial_and_shows_how_it_was_fo
 
 
 @pytest.mark.slow
-def test_trials_that_are_worse_on_the_first_users_are_ended_and_failed_ones_are_told(here):
+def test_jobs_that_a_search_ends_are_pruned_and_those_that_fail_are_told(here):
     words = ("algo=constant", "algo.p=choice(7,0.1,0.6,0.9)", "data.users=3", PRUNER)
     search = ("-m", "sweep=optuna", *BRIEF, *QUIET, *words, AT_ONCE, "hydra.sweeper.n_trials=7")
     for _ in range(2):  # the second has nothing left to do
-        done = here(*search, "hydra.sweep.dir=out")
-        assert done.status == 1, done.err
-        trials = trials_in(here.folder / "out")
-        assert {trial.state.name for trial in trials} == {"COMPLETE", "PRUNED", "FAIL"}
-        assert len(trials) == 7
-    statuses = {"COMPLETE": "ok", "PRUNED": "pruned", "FAIL": "failed"}
-    for trial in trials:
-        folder, state = here.folder / "out" / f"{trial.number}_constant", trial.state.name
-        assert outcome_of(folder)["status"] == statuses[state]
+        assert here(*search, "hydra.sweep.dir=out").status == 1
+        states = [trial.state.name for trial in trials_in(here.folder / "out")]
+        assert ({*states}, len(states)) == ({"COMPLETE", "PRUNED", "FAIL"}, 7)
+    ends = {"COMPLETE": "ok", "PRUNED": "pruned", "FAIL": "failed"}
+    for number, state in enumerate(states):
+        folder = here.folder / "out" / f"{number}_constant"
+        assert outcome_of(folder)["status"] == ends[state]
         assert (folder / "summary.json").is_file() == (state == "COMPLETE")
 
 
