@@ -13,6 +13,7 @@ from invented import Ends, Logs, Told
 from metric_functions import METRIC, predicted
 from offenders import Learns, SharesOneArrayAmongItsModels, WritesIntoWhatItGets
 from saved import assert_same, run_of, setup_of
+from threadpoolctl import threadpool_info
 
 from srs_eval.algorithms.algorithm import Algorithm, Learned
 from srs_eval.algorithms.baselines import Average
@@ -59,6 +60,7 @@ class Watching(Algorithm):
         self.seen = {"fit": [], "predict": [], "predict_at": []}
 
     def fit(self, reviews, rows, rng):
+        assert {pool["num_threads"] for pool in threadpool_info()} == {1}
         self.seen["fit"].append(reviews)
         return self
 
@@ -98,6 +100,8 @@ def test_it_predicts_and_records_what_the_bare_loop_does(logs_of, algorithm):
     assert len(ticks) == 5
     assert (log.reviews, log.left_out) == (len(source.read(7)), {})
     assert log.fingerprint != evaluate(Average(), logs_of(2)).log.fingerprint
+    learned = {"only learned from": len(task.folds[0].train)}
+    assert (log.dropped, log.unscored) == (task.dropped, {**task.unscored, **learned})
     rows = np.concatenate([fold.test for fold in task.folds])
     fold = np.repeat(np.arange(5), [len(fold.test) for fold in task.folds])
     expected = {"user": rows * 0, "p": np.concatenate(p), "row": task.log_row[rows], "fold": fold}
@@ -108,6 +112,9 @@ def test_it_predicts_and_records_what_the_bare_loop_does(logs_of, algorithm):
     assert (found.users, found.p.dtype) == ((7,), p[0].dtype)
     assert (found.curves is None) == isinstance(algorithm, MovingAverage)
     assert evaluate(algorithm, source, curves=0).predictions.curves is None
+    whole = EvaluateUser(source, algorithm, SrsBenchmark(), seed, 0).fit_to_everything(7)
+    np.testing.assert_array_equal(whole.rows, [*task.folds[0].train, *rows])
+    assert (whole.fit.fold, whole.fit.n_train, whole.fit.n_test) == (5, len(whole.rows), 0)
 
 
 @pytest.mark.parametrize("error", [ReviewLogError("a.csv", ["row 3: 7"]), ValueError("row 3: 7")])
@@ -164,8 +171,12 @@ def test_what_comes_of_a_fit_is_on_record_and_other_folds_are_kept(one, outcome,
 
 
 def test_forgetting_curves_are_at_the_intervals_of_reviews_and_pass_through_predictions(one):
-    predictions = evaluate(Fsrs6(fit="default"), one).predictions
-    curves = predictions.curves
+    few, curves = (
+        evaluate(Fsrs6(fit="default"), one, curves=n).predictions.curves for n in (7, 40)
+    )
+    assert np.bincount(few.fold).tolist() == [1, 1, 2, 1, 2]
+    assert (len({*curves.row}), *np.bincount(curves.fold)) == (40, 8, 8, 8, 8, 8)
+    predictions = evaluate(Fsrs6(fit="default"), one, curves=0).predictions
     present = ~np.isnan(curves.elapsed)
     assert (curves.weight[~present] == 0).all()
     assert np.isnan(curves.p[~present]).all()

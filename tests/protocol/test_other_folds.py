@@ -53,6 +53,7 @@ def test_users_are_divided_by_their_names_into_folds_of_equal_size():
         assert fold_of == UserFolds(user_folds=count).fold_of(users[::-1])
         sizes = np.bincount([*fold_of.values()])
         assert (len(sizes), np.ptp(sizes) <= 1) == (count, True)
+    assert {*UserFolds(user_folds=3).fold_of(users[:3]).values()} == {0, 1, 2}
     with pytest.raises(ConfigError):
         UserFolds(user_folds=3).fold_of(users[:2])
 

@@ -113,6 +113,10 @@ def test_a_skipped_user_is_told_which_rule_left_out_how_many():
     day = [*([0] * 15), *range(1, 15), *range(20, 150)]
     with pytest.raises(FitSkipped) as caught:
         SrsBenchmark()(log_of(card, day), same_day=False)
+    six = timed(log_of([7] * 7, range(7)))
+    assert [len(fold.test) for fold in SrsBenchmarkSecs()(six, same_day=True).folds] == [1] * 5
+    with pytest.raises(FitSkipped):
+        SrsBenchmarkSecs()(six.take(np.arange(6)), same_day=True)
     counts = {**caught.value.dropped, **caught.value.unscored}
     assert sorted(counts.values()) == [1, 2, 15, 141]
     assert all(f"{n} {rule}" in str(caught.value) for rule, n in counts.items())

@@ -80,7 +80,7 @@ class Trial:
         algorithm, rows = self.algorithm, self.fold.train
         ways: list[Callable[[Reviews], MemoryModel]] = [self.fit]
         if isinstance(algorithm, WarmStarting):
-            previous = self.fit(rows=rows[: (len(rows) + 1) // 2])
+            previous = self.fit(rows=np.array_split(rows, 2)[0])
             ways.append(lambda log: algorithm.refit(log, rows, self.rng, previous))
         if isinstance(algorithm, FittingInSteps):
             ways.append(lambda log: next(iter(algorithm.fit_in_steps(log, rows, self.rng))))
