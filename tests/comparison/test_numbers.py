@@ -148,9 +148,6 @@ def test_tables_of_the_page_have_every_pair_and_the_users_that_differ_most(rando
     tables = [table.rows for part in report.page(standings)["parts"] for table in part.tables]
     _, *against, gaps, _, counts, users = tables
     assert bool(against) == ({*rows.leader} != {"bob"})
-    for name, mean, gap, *_ in against[0] if against else ():
-        numbers = rows["mean"][name], rows.to_baseline[name]
-        assert (mean, float(gap or "nan")) == pytest.approx(numbers, abs=5e-5, nan_ok=True)
     for name, *cells in gaps:
         expected = (rows["mean"][name] - rows["mean"]).where(rows.run != name)
         shown = [float(cell or "nan") for cell in cells]
