@@ -56,8 +56,6 @@ class Estimate:
         """
         if math.isnan(self.se):
             return math.nan, math.nan
-        if self.se == 0:
-            return self.mean, self.mean
         t = -float(stdtrit(self.df, (1 - level) / 2))
         lo = self.mean - max(t, _hall(t, self.skewness)) * self.se
         return lo, self.mean + max(t, -_hall(-t, self.skewness)) * self.se

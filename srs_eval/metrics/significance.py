@@ -35,10 +35,8 @@ def wilson_interval(
     middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     spread = np.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
     half = z * spread / (1 + z * z / trials)
-    # At 0 and 1 the bound is exactly that, but for rounding.
-    lo = np.where(share <= 0, 0.0, np.clip(middle - half, 0, share))
-    hi = np.where(share >= 1, 1.0, np.clip(middle + half, share, 1))
-    return np.where(np.isnan(share), np.nan, lo), np.where(np.isnan(share), np.nan, hi)
+    # At shares of 0 and 1 the bound is exactly that, but for rounding.
+    return np.clip(middle - half, 0, share), np.clip(middle + half, share, 1)
 
 
 def exact_interval(successes: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:

@@ -77,6 +77,7 @@ def test_the_files_of_a_sweep_lie_beside_its_jobs_unless_they_cannot_be_compared
     pd.read_parquet(scores)[:0].to_parquet(scores)
     (report,) = jobs_of(folders[::-1])
     assert report.standings.table.index.tolist() == ["a", "b"]
+    assert "  worse\n" in repr(report.standings)
     assert {file.parent for file in report.files} == {tmp_path / "sweep"}
     assert report.files[-1].name == "report.html"
     for text in (repr(report.standings), report.files[-1].read_text("utf-8")):
@@ -144,7 +145,11 @@ def test_what_is_left_out_is_said_in_every_output_and_adds_up(
     if few:
         (folders[2] / "predictions.parquet").unlink()
     standings = compare([*map(read_entry, folders)], intersect=True)
-    content = as_json(standings)
+    content, reasons = (
+        as_json(standings),
+        r"their card \(900\).* 7 users with 70 reviews: too short",
+    )
+    assert re.search(reasons, page(standings), re.DOTALL)
     counts = {run["run"]: (run["fits"], run["fallback"]) for run in content["leaderboard"]}
     assert (counts["b"], counts["a"]) == ((15, 14), (None, None))
     coverage = content["coverage"]

@@ -14,7 +14,7 @@ from saved import entry_with
 
 from srs_eval.comparison.answer import terminal
 from srs_eval.comparison.compare import compare
-from srs_eval.comparison.page import for_csv
+from srs_eval.comparison.page import Table, for_csv
 from srs_eval.comparison.report import as_json, csv_text, latex, markdown, page
 from srs_eval.comparison.words import interval, one_line
 
@@ -121,6 +121,8 @@ def test_names_in_any_language_and_numbers_stay_as_they_are():
     for name in ("学習", "عربي \u200f", "a\u200db", "naïve–µ", "a  b", "👩\u200d🎓"):
         assert one_line(name) == name
     assert [for_csv(value) for value in (-0.25, 7, "-0.25")] == [-0.25, 7, "'-0.25"]
+    lines = Table(["a", "b"], [[99 * "x", 0.5]]).write().splitlines()
+    assert [*map(len, lines)] == [80, 80, 80]
     for low, text in ((6e-5, "0.0001"), (4e-5, "0.00004"), (1e-12, "0.000000000"), (0, "0.0000")):
         assert interval(low, 0.2) == f"[{text}, {0.2:.{len(text) - 2}f}]"
 
