@@ -59,13 +59,6 @@ def test_few_answers_have_a_sentence_and_no_table(compared, page_without_images)
     assert compare([entry_with("a", {1: 200}, {"log_loss": [math.nan]})]).users == []
 
 
-def test_the_page_folds_its_details_and_says_little_at_first(compared):
-    text = page(compared("avg | ours blur=0.3 | b blur=0.7 | c blur=1"), command="compare a b")
-    at_first = re.sub(r"<details\b.*?</details>", "", text, flags=re.DOTALL)
-    assert at_first.count("<svg") == 2
-    assert not re.search(r"\bnan\b", text)
-
-
 def test_the_files_of_a_sweep_lie_beside_its_jobs_unless_they_cannot_be_compared(
     runs_in_words, page_without_images, tmp_path
 ):

@@ -60,9 +60,9 @@ def verdict_on(name):
     about = {"data": name, "protocol": name, "when": "at_review", "tags": {"config_hash": name}}
     runs = [
         entry_with(
-            label, dict.fromkeys(users, 100), {"auc": auc, "log_loss": loss + 0.1 * number}, **about
+            label, dict.fromkeys(users, 100), {"auc": auc, "log_loss": loss + n / 10}, **about
         )
-        for number, label in enumerate((name, "other"))
+        for n, label in enumerate((name, "other"))
     ]
     return compare(runs)
 
@@ -139,4 +139,4 @@ def test_a_page_has_no_elements_from_names_and_may_run_and_fetch_nothing(page_wi
     allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert (allowed["default-src"], allowed["img-src"]) == ("'none'", "data:")
     assert not {"script-src", "connect-src"} & {*allowed}
-    assert "<script" not in plain
+    assert not re.search(r"<script|\bnan\b", plain)

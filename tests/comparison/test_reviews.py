@@ -37,10 +37,8 @@ def merged(*folders):
 @pytest.fixture
 def overlapping(make_run):
     """Two runs that scored other reviews of users 4 and 5, some of them in common."""
-    return (
-        make_run("a", rows={"4": (0, 100)}),
-        make_run("b", rows={"4": (30, None), "5": (0, 90)}, blur=1),
-    )
+    rows = {"4": (30, None), "5": (0, 90)}
+    return make_run("a", rows={"4": (0, 100)}), make_run("b", rows=rows, blur=1)
 
 
 @pytest.mark.parametrize("metric", PLAIN)

@@ -78,10 +78,8 @@ def timed_rows(log, *, answer_time):
     for rows in rows_by_card(log):
         history, lapses, i = [], 0, 1
         for row in rows:
-            seconds, took = (
-                column[row["review_th"] - 1].item()
-                for column in (log.elapsed_seconds, log.duration_ms)
-            )
+            nth = row["review_th"] - 1
+            seconds, took = log.elapsed_seconds[nth].item(), log.duration_ms[nth].item()
             asked = seconds if answer_time else max(1, round(seconds - took / 1000))
             interval = asked / 86400 if seconds > 0 else 0
             i += row["elapsed"] > 0
