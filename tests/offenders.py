@@ -145,11 +145,6 @@ caught(
     peeks("PeeksInLongLogs", lambda log, _: 480 < len(log) < 5000),
     peeks("PeeksAtUsersOfOrdinaryNames", lambda log, _: log.user != "trial"),
     peeks("PeeksWhereFewRowsAreAskedFor", lambda log, rows: 1 < len(rows) <= 8 < len(log) - 300),
-    reads(
-        "NumbersCardsByTheirNames",  # cards to come may lie between those seen
-        lambda log: 0.9 / (1 + np.unique(log.card, return_inverse=True)[1]),
-        when="at_review",
-    ),
     ReadsItsOwnRating=lambda log: np.where(log.recalled, 0.8, 0.7),
     ReadsItsOwnDuration=lambda log: 0.9 - log.duration_ms / 1e6,
     ReadsALaterReviewOfAnotherCard=lambda log: (
@@ -158,11 +153,9 @@ caught(
     ReadsATenBillionth=lambda log: 0.8 + 1e-10 * log.recalled,
     ReadsTheAverageOfTheWholeLog=lambda log: np.full(len(log), log.recalled.mean()),
     ReadsGapsBetweenLaterDays=lambda log: 0.9 - 0.6 * (following(log.day) - log.day > 2),
-    ReadsGapsBetweenRowNumbers=lambda log: 0.9 - 0.7 * (following(log.row) > log.row + 1),
     LeaksLessThanRounding=lambda log: 0.8 + 1e-14 * log.recalled,
     WhispersItsOutcomeBeforeTheEnd=lambda log: 0.8 + 4e-13 * np.append(log.recalled[:-1], [False]),
     LeaksInSinglePrecision=lambda log: (0.8 + 1e-7 * log.recalled).astype(np.float32),
-    WhispersTheDeckOfTheNextReview=lambda log: 0.8 - 1e-13 * (following(log.deck) > log.deck),
 )
 caught(
     FIT,

@@ -4,36 +4,25 @@ import json
 
 import fsrs
 import pytest
-from commands import QUIET, run_here
 from invented import of_presets
 
+import srs_eval as se
 from srs_eval.data.synthetic import SyntheticUsers
-from srs_eval.runs.commands import COMMANDS
-from srs_eval.runs.folder import Run
-from srs_eval.runs.words import status
 
 PRESETS = ("hard words", "easy words")
 
 
-def test_every_form_of_export_has_the_parameters_of_each_preset(tmp_path, capsys):
+def test_every_form_of_export_has_the_parameters_of_each_preset():
     """Of one learner with two presets, each of them the cards of another simulated user."""
     source = SyntheticUsers(users=2, size_scale=0.05, max_reviews=1500)
     logs = dict(zip(PRESETS, map(source.read, source.users()), strict=True))
-    table, folder = tmp_path / "two.csv", tmp_path / "run"
-    of_presets(logs).to_csv(table, index=False)
-    words = ["algo=per_group", "algo.fewest=150", "panel=quick", *QUIET]
-    words += ["data=csv", f"data.path={table}", f"hydra.run.dir={folder}"]
-    words += [f"data.columns.{name}={name}" for name in ("day", "elapsed_days", "preset")]
-    assert run_here(words) == 0
-    fit = list(Run.read(folder).fits())[-1]
+    names = {name: name for name in ("day", "elapsed_days", "preset")}
+    fitted = se.fit("per_group", of_presets(logs), fewest=150, progress=False, **names)
+    (fit,) = (user.fit for user in fitted.by_user.values())
     assert fit.parameters == ()  # no reader can take the fit of all reviews for the model
     titles = {"all": "every other preset", "preset 0": PRESETS[0], "preset 1": PRESETS[1]}
     assert {part.name: part.title for part in fit.parts} == titles
-    printed = {}
-    for form in ("anki", "py_fsrs", "json"):
-        capsys.readouterr()
-        assert status(*COMMANDS["export"], [str(folder), f"to={form}"]) == 0
-        printed[form] = capsys.readouterr().out
+    printed = {form: str(fitted.export(form)) for form in ("anki", "py_fsrs", "json")}
     schedulers, content = json.loads(printed["py_fsrs"]), json.loads(printed["json"])
     assert (content["algorithm"], content["parameters"]) == ("per_group", [])
     blocks = printed["anki"].strip().split("\n\n")

@@ -1,6 +1,6 @@
 """The campaign finds defects that are planted; the nightly part runs it."""
 
-import importlib
+import os
 import sys
 
 import pytest
@@ -9,22 +9,26 @@ from judging import BAD, judged_within_limits
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc of Linux")
 
-PLANTED = """
-import os
 
-def raises(random, folder): raise RuntimeError("planted")
-def loses(random, folder): assert False, "a user"
-def ends(random, folder): os._exit(7)
+def raises(random, folder):
+    raise RuntimeError("planted")
+
+
+def loses(random, folder):
+    raise AssertionError("a user")
+
+
+def ends(random, folder):
+    os._exit(7)
+
+
 def goes_on(random, folder):
-    while True: pass
-"""
+    while True:
+        pass
 
 
-def test_an_error_that_reaches_the_person_an_end_and_a_hang_are_counted(tmp_path, monkeypatch):
-    (tmp_path / "planted.py").write_text(PLANTED, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    planted = importlib.import_module("planted")
-    functions = (planted.raises, planted.loses, planted.ends, planted.goes_on)
+def test_an_error_that_reaches_the_person_an_end_and_a_hang_are_counted(tmp_path):
+    functions = (raises, loses, ends, goes_on)
     found = [judged_within_limits(function, None, tmp_path, 1) for function in functions]
     assert [(outcome, shown.partition(" (")[0]) for outcome, shown in found] == [
         ("traceback", "RuntimeError: planted"),
