@@ -3,9 +3,10 @@
 import json
 import sys
 import time
-from contextlib import chdir
+from contextlib import chdir, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import mlflow
 import numpy as np
@@ -286,31 +287,50 @@ def test_predictions_get_the_panel_as_a_metric_of_mlflow():
     assert bounds == expected.intervals["log_loss"]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("fluent")
-def test_a_model_that_predicts_as_its_run_did_is_logged_and_served(uri, client, setup, run):
-    average = {**setup.content, "algo": {"_target_": "srs_eval.algorithms.baselines.Average"}}
-    said = []
-    for each in (replace(setup, content=average), setup):
-        with Mlflow(uri=uri, model=True).run(each, run.folder, None) as tracked:
-            tracked.log(run, "text", [])
-        said.append(client.get_run(tracked.run_id).data.tags["model"].partition(",")[0])
-    assert said[1] == "kept: user 1"
-    assert said[0].startswith("not kept: ")
-    (kept,) = client.get_run(tracked.run_id).outputs.model_outputs
-    served = mlflow.pyfunc.load_model(f"models:/{kept.model_id}")
-    history = pd.DataFrame({"card": [1, 1, 2], "elapsed_days": [0.0, 3.0, 0.0], "rating": 3})
-    with pytest.raises(mlflow.MlflowException, match="rating"):
-        served.predict(history.drop(columns="rating"))
-    for wrong, row in ((history.assign(rating=7), 1), (history.assign(elapsed_days=0.5), 2)):
-        with pytest.raises(ReviewLogError, match=f"row {row}: expected a rating"):
-            served.predict(wrong)
+def assert_predicts_as(run, setup, predict):
+    """Hold what is predicted of each review against a run, and so its scores."""
     log, last = setup.source.read(1), run.predictions(1)
     reviews = pd.DataFrame({"card": log.card, "elapsed_days": log.elapsed, "rating": log.rating})
-    recall = served.predict(reviews)["recall"]
+    recall = predict(reviews)["recall"]
     last = select(last, last.fold == last.fold.max())
     np.testing.assert_allclose(recall.iloc[last.row], last.p, atol=1e-6)
     assert (recall.notna() == (reviews["elapsed_days"] >= 1)).all()
+
+
+HISTORY = pd.DataFrame({"card": [1, 1, 2], "elapsed_days": [0.0, 3.0, 0.0], "rating": 3})
+
+
+def test_a_model_built_from_its_parameters_predicts_as_its_run_did(setup, run, monkeypatch):
+    from srs_eval.runs.mlflow_model import ServedMemoryModel, log_model
+
+    monkeypatch.setattr("mlflow.start_run", nullcontext)
+    model, average = ServedMemoryModel(), {"_target_": "srs_eval.algorithms.baselines.Average"}
+
+    def log(artifacts, **_):
+        model.load_context(SimpleNamespace(artifacts=artifacts))
+
+    store = SimpleNamespace(waiting=lambda _: log)
+    other = replace(setup, content={**setup.content, "algo": average})
+    assert log_model(store, "", other, run).startswith("not kept: ")
+    assert log_model(store, "", setup, run) == "kept: user 1, fold 4"
+    assert_predicts_as(run, setup, lambda reviews: model.predict(None, reviews))
+    for days, ratings, row in ((3, [3, 3, 5], 3), (3, [0, 3, 3], 1), (0.5, 3, 2), (-1, 3, 2)):
+        wrong = HISTORY.assign(elapsed_days=[days] * 3, rating=ratings)
+        with pytest.raises(ReviewLogError, match=f"row {row}: expected a rating"):
+            model.predict(None, wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("fluent")
+def test_a_model_that_is_logged_is_served(uri, client, setup, run):
+    with Mlflow(uri=uri, model=True).run(setup, run.folder, None) as tracked:
+        tracked.log(run, "text", [])
+    assert client.get_run(tracked.run_id).data.tags["model"] == "kept: user 1, fold 4"
+    (kept,) = client.get_run(tracked.run_id).outputs.model_outputs
+    served = mlflow.pyfunc.load_model(f"models:/{kept.model_id}")
+    with pytest.raises(mlflow.MlflowException, match="rating"):
+        served.predict(HISTORY.drop(columns="rating"))
+    assert_predicts_as(run, setup, served.predict)
 
 
 @pytest.mark.nightly
