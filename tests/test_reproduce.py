@@ -14,8 +14,6 @@ MODELS = {
     "AVG-short-secs": ["algo=avg", "protocol=srs_benchmark_secs", "protocol.answer_time=true"],
     "MOVING-AVG": ["algo=moving_avg"],
 }
-# What is altered: an entry of a line, and by how much.
-ALTERED = {("DASH", 36): ("size", 1), ("AVG-short-secs", 8): ("AUC", -1e-4)}
 
 
 @pytest.mark.nightly
@@ -28,11 +26,11 @@ def test_altered_rows_are_told_from_equal_ones(tmp_path, real_logs):
     result = tmp_path / "result"
     words = f"{tmp_path / 'runs'} to=srs_benchmark out={result}/"
     assert status(*COMMANDS["export"], words.split()) == 0
-    for (name, user), (key, more) in ALTERED.items():
+    for name in ("DASH", "AVG-short-secs"):
         file = result / f"{name}.jsonl"
         lines = [json.loads(line) for line in file.read_text().splitlines()]
-        line = next(line for line in lines if line["user"] == user)
-        (line if key == "size" else line["metrics"])[key] += more
+        lines[0]["size"] += name == "DASH"
+        lines[0]["metrics"]["AUC"] -= 1e-4
         lines.append({**lines[0], "user": 99})  # whose log is not here
         file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     (result / "LSTM-short-secs.jsonl").write_text(file.read_text())
