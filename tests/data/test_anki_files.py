@@ -94,6 +94,13 @@ def test_days_begin_where_the_collection_says(tmp_path, settings, options, hour,
     assert log.reviews.day.tolist() == [day - days[0] for day in days]
 
 
+def test_a_day_ends_a_millisecond_before_the_next(tmp_path):
+    next_day = 1000 * (START + 2 * 3600)
+    rows = [(next_day - 1, 5, 3, 0, 1, 0), (next_day, 5, 3, 0, 1, 0)]
+    path = collection(tmp_path / "a.anki2", rows, settings={"schedVer": 2, "creationOffset": 0})
+    assert read(path).day.tolist() == [0, 1]
+
+
 def test_an_hour_without_a_time_zone_is_refused(tmp_path):
     error = refusal(collection(tmp_path / "a.anki2"), rollover_hour=4)
     assert "data.utc_offset_minutes" in error.hint
