@@ -90,6 +90,12 @@ def test_the_pull_towards_the_centre_is_added_everywhere():
     np.testing.assert_allclose(objective.gradient(w).gradient, pulled.gradient)
 
 
+def test_what_is_out_of_bounds_or_order_is_moved():
+    space = space_of((0.0,) * 3, 0.0, 1.0, ordered=((0, 1), (1, 2)))
+    assert feasible(np.array([-5.0, 0.2, 9.0]), space).tolist() == [0.0, 0.2, 1.0]
+    assert feasible(np.array([2.0, 0.2, 0.1]), space).tolist() == [1.0, 1.0, 1.0]
+
+
 def test_standard_errors_are_in_any_units_and_there_is_none_at_a_bound_or_without_information():
     information, units = np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([1e-6, 1e5])
     space = space_of((0.0, 0.0), -math.inf, math.inf)
