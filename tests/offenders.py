@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm
-from srs_eval.data.cards import rows_by_card
+from srs_eval.data.cards import rows_by_card, since_previous
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation import checks
 
@@ -161,6 +161,10 @@ caught(
     FIT,
     learns("FitsATenMillionthOnTestRows", lambda log, _: 0.8 + 1e-7 * log.recalled.mean()),
     learns("FitsOnTheElapsedTimesOfTestRows", lambda log, _: 1 / (2 + np.median(log.elapsed))),
+    learns("FitsOnHowLongTestRowsGoOn", lambda log, _: 0.8 + 0.1 * (np.ptp(log.day) > 700)),
+    learns(
+        "FitsOnWhatIsAskedForAgain", lambda log, _: 0.8 + 0.1 * (np.bincount(log.card).max() > 60)
+    ),
     made(
         "WhispersTheAnswersOfTestRows",
         lambda known, _: lambda log, rows: 0.8 + 4e-13 * np.resize(known.recalled, 9999)[rows],
@@ -368,9 +372,22 @@ def single_precision(log, rows):
     return np.nextafter(p, np.float32(len(rows) % 2))
 
 
+def looks_at_logs(reviews, rows):
+    """Honest: every log that it sees could be one."""
+    days = since_previous(reviews.day, reviews.card)
+    np.testing.assert_array_equal(reviews.elapsed_days, days)
+    np.testing.assert_array_equal(reviews.elapsed, np.maximum(days, 0))
+    assert min(np.diff(reviews.day).min(), np.diff(reviews.row).min() - 1) >= 0
+    return forgetting(reviews.elapsed[rows])
+
+
 SkipsEveryUser = made("SkipsEveryUser", skips_every_user)
 HONEST = [
-    *(SharesOneArrayAmongItsModels, varied("WithACurve"), made("NeedsMany", needs_many_reviews)),
+    *(
+        SharesOneArrayAmongItsModels,
+        varied("WithACurve", predicted=staticmethod(looks_at_logs)),
+        made("NeedsMany", needs_many_reviews),
+    ),
     predicts("HasPredictionsInSinglePrecision", single_precision),
     reads(
         "LearnsUntilThePreviousReview",

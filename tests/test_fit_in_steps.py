@@ -77,7 +77,7 @@ def test_after_a_fit_that_did_not_work_the_next_starts_from_nothing(logs_of, odd
 
 def test_the_loss_on_test_rows_is_noted_after_each_step_unless_it_starts_from_others(logs_of):
     algorithm = Learns()
-    result = evaluated(logs_of(1), algorithm)
+    result = evaluated(logs_of(7), algorithm)
     p, recalled = result.predictions.p, result.predictions.recalled
     (fit,) = result.fits
     assert len(fit.test_log_loss) == 2

@@ -1,10 +1,9 @@
 """What the honesty checks show to an algorithm: a toy log, other answers and other futures."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from srs_eval.data.cards import rows_by_card, since_previous
+from srs_eval.data.cards import since_previous
 from srs_eval.data.reviews import GROUPS, columns_of
 from srs_eval.evaluation.checks import perturb
 from srs_eval.evaluation.checks.toy_log import trial_task
@@ -20,10 +19,7 @@ BOTH = pytest.mark.parametrize("log", [IN_DAYS, IN_SECONDS], ids=["days", "secon
 def test_a_toy_log_is_a_simulated_one_with_all_that_the_checks_need():
     log, days, (fold,) = IN_DAYS, IN_DAYS.elapsed_days, TASK.folds
     later, second_look = days > 0, days == 0
-    cards = pd.DataFrame({"later": later, "lapse": later & ~log.recalled}).groupby(log.card)
-    assert cards.size().tolist() == [12] * 40
-    np.testing.assert_array_equal(TASK.nth_review, 1 + cards.later.cumsum())
-    np.testing.assert_array_equal(TASK.lapses, cards.lapse.cumsum() - (later & ~log.recalled))
+    assert np.bincount(log.card).tolist() == [12] * 40
     np.testing.assert_array_equal([*fold.train, *fold.test], np.flatnonzero(later))
     assert (fold.number, len(fold.train)) == (0, int(0.6 * later.sum()))
     without = trial_task(same_day=False, seed=3).reviews.elapsed_days
@@ -50,14 +46,8 @@ def test_a_toy_log_is_a_simulated_one_with_all_that_the_checks_need():
     assert (np.diff(1 + second_look - later)[np.diff(log.day) == 0] >= 0).all()
     begins = log.day[days < 0]
     assert 40 < begins[:26].max() < 60 < 120 <= begins[26:].min() < begins[26:].max() < 180
-    for card in range(0, 40, 6):
-        np.testing.assert_array_equal(log.day[log.card == card], log.day[log.card == card + 1])
-    # One answer after the other, with less than two seconds in between.
-    previous = rows_by_card(log.card).previous()
-    took = [log.duration_ms[a + 1 : b + 1].sum() / 1000 for b, a in enumerate(previous)]
-    pauses = (log.elapsed_seconds - 86400 * days - took) / (np.arange(len(log)) - previous)
-    assert 0 < pauses[days >= 0].min() < 0.5 < 1.5 < pauses[days >= 0].max() < 2
-    assert 1000 <= log.duration_ms.min() < 2000 < 19_000 < log.duration_ms.max() < 20_000
+    seconds = np.where(days < 0, -1, 86_400 * days + log.duration_ms / 500)
+    np.testing.assert_allclose(log.elapsed_seconds, seconds)
 
 
 @BOTH
@@ -106,21 +96,10 @@ def test_another_future_is_one_that_could_be_and_the_past_is_as_it_was(log, hard
             assert (getattr(other, name)[after] == (past.min() if hard else past.max())).all()
 
 
-def test_few_cards_have_futures_and_a_log_is_cut_off_or_goes_on_once_more():
-    rng = np.random.default_rng(0)
-    for cards in (1, 2):
-        few = IN_DAYS.take(IN_DAYS.card < cards)
-        other = perturb.other_future(few, np.ones(5, bool), rng, hard=False)
-        assert {*other.card[-4:]} == {0 if cards == 1 else 1 - few.card[-5]}
-    part = IN_DAYS.take(np.arange(100, 480))
-    two = perturb.twice(part)
-    np.testing.assert_array_equal(two.row, np.arange(100, 860))
-    np.testing.assert_array_equal(two.rating, np.tile(part.rating, 2))
-    assert (two.day[380] - two.day[379], len({*two.card}), two.card.max()) == (1, 80, 79)
-    assert len(perturb.cut_after(part, 7)) == 8
-    times = perturb.other_times(part, np.flatnonzero(part.elapsed), rng)
-    np.testing.assert_array_equal(times[:, 1], part.elapsed[part.elapsed > 0])
-    assert (np.diff(times) > 0).all()
+def test_a_log_is_cut_off_and_other_times_are_around_the_factual_one():
+    assert len(perturb.cut_after(IN_DAYS, 7)) == 8
+    rows = np.flatnonzero(IN_DAYS.elapsed)
+    assert (np.diff(perturb.other_times(IN_DAYS, rows, np.random.default_rng(0))) > 0).all()
 
 
 def test_moves_to_one_side_are_no_rounding_where_chance_is_below_1_in_10_000():

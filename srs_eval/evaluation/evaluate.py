@@ -219,7 +219,7 @@ class EvaluateUser:
         """Predict the reviews that are tested; what comes later is not there to be seen."""
         rows, reviews = fold.test, task.reviews
         p = model.predict(cuts.after(rows), rows.copy())
-        p = _probabilities("predictions", p, (len(rows),), task, fold, rows)
+        p = _probabilities("predictions", p, (len(rows),), task, rows)
         return Predictions(
             users=(reviews.user,),
             user=np.zeros(len(rows), np.int64),
@@ -255,7 +255,7 @@ class EvaluateUser:
         rng = self._rng(task.reviews.user, fold, _CURVES)
         rows = np.sort(rng.choice(fold.test, size, replace=False))
         curve = model.predict_at(reviews, rows.copy(), np.tile(times, (size, 1)))
-        curve = _probabilities("forgetting curves", curve, (size, len(times)), task, fold, rows)
+        curve = _probabilities("forgetting curves", curve, (size, len(times)), task, rows)
         return Curves(
             user=np.zeros(size, np.int64),
             fold=np.full(size, fold.number),
@@ -329,30 +329,28 @@ def _not_made(fit: Fit, error: Exception) -> Fit:
         raise error
     if isinstance(error, FitSkipped):
         return replace(fit, status="skipped", reason=str(error))
-    where, reason = f"user {fit.user}, fold {fit.fold}", str(error)
-    if isinstance(error, FitError) and fit.fold >= 0 and where not in reason:
-        reason = f"{where}: {reason}"
     if isinstance(error, SrsEvalError):
-        return replace(fit, status="failed", reason=reason)
+        where = f"user {fit.user}, fold {fit.fold}: " if isinstance(error, FitError) else ""
+        return replace(fit, status="failed", reason=f"{where}{error}")
     reason = f"{type(error).__name__}: {error}"
     return replace(fit, status="failed", reason=reason, traceback=traceback.format_exc())
 
 
 def _probabilities(
-    what: str, p: FloatArray, shape: tuple[int, ...], task: Task, fold: Fold, rows: IntArray
+    what: str, p: FloatArray, shape: tuple[int, ...], task: Task, rows: IntArray
 ) -> FloatArray:
     """Copy predictions, those that a mask hides as missing; raise `FitError` if they are none."""
-    p, where = np.array(np.ma.filled(p, np.nan)), f"user {task.reviews.user}, fold {fold.number}"
+    p = np.array(np.ma.filled(p, np.nan))
     if p.shape != shape:
-        raise FitError(f"{where}: {what} have shape {p.shape}, expected {shape}")
+        raise FitError(f"{what} have shape {p.shape}, expected {shape}")
     if p.dtype not in (np.float32, np.float64):
-        raise FitError(f"{where}: {what} are {p.dtype}; return float32 or float64")
+        raise FitError(f"{what} are {p.dtype}; return float32 or float64")
     outside = ~((p >= 0) & (p <= 1))
     if outside.any():
         first = tuple(np.argwhere(outside)[0])
         row = task.log_row[rows[first[0]]]
         raise FitError(
-            f"{where}: {outside.sum()} of {p.size} {what} are no probabilities, "
+            f"{outside.sum()} of {p.size} {what} are no probabilities, "
             f"the first {p[first]} at review {row + 1} of the log"
         )
     return p

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from srs_eval.algorithms.algorithm import has_curve
+from srs_eval.data.cards import since_previous
 from srs_eval.data.reviews import FloatArray, IntArray, Reviews, columns_of
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation.checks import perturb
@@ -159,17 +160,17 @@ def _expect_probabilities(
 def _extreme_log(reviews: Reviews) -> Reviews:
     """Return a log of a card of one review, one of two, and one reviewed on 5,000 days."""
     card = np.r_[0, 1, 2, 1, np.full(_LONG - 1, 2)]
-    row = np.arange(len(card))
-    first = row < 3
+    row, day = np.arange(len(card)), np.r_[0, 0, 0, 1, np.arange(1, _LONG)]
+    elapsed_days = since_previous(day, card)
     log = replace(
         reviews.take(np.zeros(len(card), np.int64)),
         card=card,
-        day=np.r_[0, 0, 0, 1, np.arange(1, _LONG)],
+        day=day,
         rating=np.where(row % _LAPSE_EVERY, 3, 1),
-        elapsed_days=np.where(first, -1, 1),
-        elapsed=np.where(first, 0.0, 1.0),
+        elapsed_days=elapsed_days,
+        elapsed=np.maximum(elapsed_days, 0.0),
         row=row,
-        state=np.where(first, 0, 2),
+        state=np.where(elapsed_days < 0, 0, 2),
     )
     return perturb.under_new_name(log)
 

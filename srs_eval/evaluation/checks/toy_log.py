@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from srs_eval.data.cards import rows_by_card
 from srs_eval.data.reviews import Reviews
 from srs_eval.data.schema import reviews_from_columns
 from srs_eval.protocol.task import Fold, Task
@@ -28,14 +27,14 @@ def trial_task(*, same_day: bool, seed: int = 0, cards: int = _CARDS) -> Task:
         reviews = reviews.take(reviews.elapsed_days != 0)
     log_row = reviews.row
     reviews = replace(reviews, row=np.arange(len(reviews)))
-    later_day = reviews.elapsed_days > 0
-    scored = np.flatnonzero(later_day)
+    scored = np.flatnonzero(reviews.elapsed_days > 0)
     begin = int(len(scored) * _TRAINING_SHARE)
     return Task(
         reviews=reviews,
         folds=(Fold(0, train=scored[:begin], test=scored[begin:]),),
-        nth_review=1 + rows_by_card(reviews.card).earlier(later_day) + later_day,
-        lapses=rows_by_card(reviews.card).earlier(later_day & ~reviews.recalled),
+        # which no algorithm sees
+        nth_review=log_row,
+        lapses=log_row,
         log_row=log_row,
     )
 
@@ -73,19 +72,13 @@ def _log(rng: np.random.Generator, cards: int) -> Reviews:
     first, card = new.ravel()[in_time], card.ravel()[in_time]
     passes = rng.choice([2, 3, 4], len(card), p=[0.15, 0.7, 0.15])
     duration_ms = rng.integers(1000, 20000, len(card)).astype(np.float64)
-    # One session a day, one review after the other. The clock is consistent, so that answer times
-    # can be recovered by adding up its readings.
-    took = np.cumsum(duration_ms / 1000 + rng.uniform(0, 2, len(card)))
-    answered = np.empty(shape)
-    answered.ravel()[in_time] = day.ravel()[in_time] * 86400 + took
-    seconds = np.diff(answered, axis=0, prepend=np.nan)
     return reviews_from_columns(
         user="trial",
         source="a small simulated log",
         card=card,
         rating=np.where(recalled.ravel()[in_time], passes, 1),
         day=day.ravel()[in_time],
-        elapsed_seconds=np.where(first, -1.0, seconds.ravel()[in_time]),
+        elapsed_seconds=np.where(first, -1.0, 86400 * gap.ravel()[in_time] + duration_ms / 500),
         duration_ms=duration_ms,
         state=np.where(first, 0, 2),
         truth=truth.ravel()[in_time],
