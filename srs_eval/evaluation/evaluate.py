@@ -61,7 +61,7 @@ _LEAST_P = 1e-7
 ONLY_LEARNED = "only learned from"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UserEvaluation:
     """Result for one user."""
 
@@ -71,7 +71,7 @@ class UserEvaluation:
     log: ReviewLog  # What was read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReviewLog:
     """Facts about a log, without the reviews."""
 
@@ -85,7 +85,7 @@ class ReviewLog:
     unscored: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FittedUser:
     """A model that was fitted to all reviews of one user."""
 
@@ -95,7 +95,7 @@ class FittedUser:
     rows: IntArray | None = None  # Those of them that were learned from
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EvaluateUser:
     """The loop above for one user; a value, so that worker processes can be sent it."""
 

@@ -11,7 +11,7 @@ from srs_eval.data.reviews import User
 FitStatus = Literal["ok", "fallback", "skipped", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fit:
     """How one fit went; `fold` is -1 where the whole user was skipped.
 

@@ -23,7 +23,7 @@ from srs_eval.metrics.threshold import threshold_rows
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScoredUser:
     """Result for one user, with its scores; `fits` and `log` are as in `UserEvaluation`."""
 
@@ -44,7 +44,7 @@ class ScoredUser:
         return self.rows != ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scores:
     """The panel of each user."""
 
@@ -66,7 +66,7 @@ class Scores:
         return hashlib.sha256("\n".join(pairs).encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OverUsers:
     """The panel over users, each metric with its intervals."""
 

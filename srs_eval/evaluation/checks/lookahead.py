@@ -14,12 +14,11 @@ from srs_eval.data.reviews import FloatArray, IntArray, Reviews
 from srs_eval.evaluation.checks import perturb
 from srs_eval.evaluation.checks.trial import CheckFailed, Pair, Pairs, Trial, honesty_check, run
 
-_ROWS, _FURTHER_ON = 200, 8  # Rows that are tried, and those in a log that is twice as long
+_ROWS, _FEW = 200, 12  # Rows that are tried, and those of a quick check or a log twice as long
 _ALONE = 3  # One row in so many has its answer changed alone, and is the last of its log
-_STEPS = 4  # Steps of a fit that are tried, with few rows
-_CURVES = 4  # Rows whose curves are asked for at once
-# Of a quick check: rows, seconds after which no other takes its turn, and what no rounding moves
-_FEW, _SECONDS, _PLAINLY = 12, 10.0, 1e-4
+_SOME = 4  # Steps of a fit that are tried, with few rows; rows whose curves are asked for at once
+# Of a quick check: seconds after which no other row takes its turn, and what no rounding moves
+_SECONDS, _PLAINLY = 10.0, 1e-4
 _PEEKS = (
     "moved when ratings and answer times of that row, and everything after it, were changed: look "
     "for columns indexed by `rows` itself, and for sums or means over the whole log"
@@ -38,7 +37,7 @@ _TOO_LATE = (
 def check_blind_to_the_future(trial: Trial) -> Pairs:
     """Check that no prediction moves when its own outcome and everything later changes.
 
-    Every test row takes its turn as t, or 200 of them where there are more, and 8 rows of a log
+    Every test row takes its turn as t, or 200 of them where there are more, and 12 rows of a log
     twice as long. Two opposite futures take the place of all that comes from t on, with other
     ratings, answer times, days, elapsed times, states, row numbers, cards, decks and presets; for
     one row in three the answer at t alone is changed, with the time it took, and all that comes
@@ -49,7 +48,7 @@ def check_blind_to_the_future(trial: Trial) -> Pairs:
     """
     yield from _blind(trial, trial.fit(), _ROWS)
     steps = trial.steps()
-    for nth in _spread(len(steps), _STEPS):
+    for nth in _spread(len(steps), _SOME):
         yield from _blind(trial, steps[nth], _FEW)
 
 
@@ -59,7 +58,7 @@ def _blind(trial: Trial, model: MemoryModel, most: int) -> Pairs:
     longer = replace(
         trial, fold=replace(trial.fold, test=test), reviews=perturb.twice(trial.reviews)
     )
-    for each, count in ((trial, most), (longer, min(most, _FURTHER_ON))):
+    for each, count in ((trial, most), (longer, _FEW)):
         before = each.predicted(model)
         for nth, last in enumerate(_spread(len(test), count)):
             yield from _other_futures(each, model, before[: last + 1], nth)
@@ -106,7 +105,7 @@ def _in_both(
     bad, good = (trial.predicted(model, future, rows)[is_same] for future in futures)
     yield Pair(bad, good, advice, same, same == same[-1])
     if has_curve(model):
-        few = same[-_CURVES:]
+        few = same[-_SOME:]
         elapsed = perturb.other_times(futures[0], few, np.random.default_rng(few[-1]))
         bad, good = (np.array(model.predict_at(future, few, elapsed)) for future in futures)
         of_times = np.broadcast_to(few[:, None], elapsed.shape)

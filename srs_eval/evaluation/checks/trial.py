@@ -31,7 +31,7 @@ class CheckFailed(SrsEvalError):
     """An algorithm failed a check; the message says what it did and where to look."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pair:
     """Predictions of the same rows before and after a perturbation that may not move them."""
 
@@ -48,7 +48,7 @@ class Pair:
 Pairs = Iterator[Pair]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trial:
     """An algorithm, a log to try it out on, and a fold of that."""
 
