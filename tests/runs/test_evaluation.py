@@ -159,9 +159,10 @@ def test_users_and_reviews_without_a_score_are_counted_with_their_reasons(tmp_pa
         bars.append(tqdm(file=StringIO(), **about))
         return bars[-1]
 
-    tenth = evaluate(setup(logs=few), tmp_path / "few", bar=bar)
+    for _ in range(2):  # the second time all are done
+        tenth = evaluate(setup(logs=few), tmp_path / "few", bar=bar)
     assert "of the users" not in tenth.summary.coverage.caution
-    assert [(bar.n, bar.total) for bar in bars] == [(50, 50)]  # one user has no folds
+    assert [(bar.n, bar.total) for bar in bars] == [(50, 50)] * 2  # one user has no folds
 
 
 def test_a_shard_has_every_nth_user():

@@ -15,6 +15,11 @@ from srs_eval.runs.report import line, run_text
 from srs_eval.runs.summary import Census, Summary
 
 
+def metrics_of(ratio, low=0.8, high=1.1):
+    values = {"log_loss": (0.3, 0.2, 0.4), "normalized_entropy": (ratio, low, high)}
+    return {name: MetricSummary(m, m, m, lo, hi, 1) for name, (m, lo, hi) in values.items()}
+
+
 @pytest.mark.parametrize(
     ("ratio", "low", "high", "said"),
     [
@@ -25,9 +30,8 @@ from srs_eval.runs.summary import Census, Summary
     ],
 )
 def test_the_sentence_says_how_much_better_than_a_constant_guess(ratio, low, high, said):
-    values = {"log_loss": (0.3, 0.2, 0.4), "normalized_entropy": (ratio, low, high)}
-    rows = {name: MetricSummary(m, m, m, lo, hi, 1) for name, (m, lo, hi) in values.items()}
-    facts = Summary("hlr", users=1, reviews=100, forgotten=10, metrics=rows)
+    metrics = metrics_of(ratio, low, high)
+    facts = Summary("hlr", users=1, reviews=100, forgotten=10, metrics=metrics)
     first = run_text(SimpleNamespace(facts=facts), default_panel()).splitlines()[0]
     assert re.search(said, first)
     assert ("noise" in first) == ("noise" in said)
@@ -39,6 +43,8 @@ def test_it_takes_a_hundred_answers_ten_of_each_kind():
         for number in range(reviews + 1):
             few = Summary("", reviews=reviews, forgotten=number).too_few
             assert (few == "") == (number in forgotten)
+    few = SimpleNamespace(facts=Summary("hlr", users=1, reviews=99, metrics=metrics_of(0.9)))
+    assert "log_loss" not in run_text(few, default_panel())
 
 
 def test_reasons_for_no_score_are_told_briefly_and_in_full_in_the_summary():

@@ -188,6 +188,7 @@ def test_jobs_of_a_sweep_are_nested_and_their_comparison_is_logged_to_the_parent
     tracker.log_comparison(reports, tmp_path, parent, jobs=jobs)
     assert client.get_run(job).data.metrics["vs_baseline/log_loss_percent"] == 0
     tracker.log_comparison(reports, tmp_path)  # of the small command, to a run of its own
+    mlflow_store.Store(tracker.uri, "srs_eval").end(parent, "KILLED", only_running=True)
     experiment = client.get_experiment_by_name("srs_eval").experiment_id
     kinds = {each.data.tags.get("kind"): each for each in client.search_runs([experiment])}
     assert kinds["sweep"].info.run_id == parent
@@ -209,6 +210,23 @@ def test_the_run_of_mlflow_run_is_used_once_and_its_parameters_stay(client, logg
     assert (kept.info.status, kept.data.params["algo"]) == ("FINISHED", "what was typed")
     assert kept.data.params["data"] == "synthetic"
     assert logged().run_id != own
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("http://me:hush@host:5000/", "MLflow   http://host:5000/#/experiments/7/"),
+        ("postgresql://me:hush@host/runs", '--backend-store-uri "$MLFLOW_TRACKING_URI"  #'),
+        ("postgresql://me@host/runs", "--backend-store-uri postgresql://me@host/runs  #"),
+        ("sqlite:///m.db", "--backend-store-uri sqlite:///m.db  #"),
+    ],
+)
+def test_the_link_leads_to_the_store_and_has_no_password(uri, shown):
+    store = object.__new__(mlflow_store.Store)
+    file = Path.cwd() / "m.db" if "m.db" in uri else None
+    vars(store).update(uri=f"sqlite:///{file}" if file else uri, file=file, experiment_id="7")
+    assert shown in store.link()
+    assert "hush" not in store.link()
 
 
 AWAY = "127.0.0.1:1"
