@@ -137,7 +137,8 @@ def test_strata_hold_the_reviews_of_their_names_and_add_up(make_run, users, base
 
 def test_many_users_are_sampled_by_name_and_outputs_say_so(make_run, monkeypatch):
     folders = make_run("a"), make_run("b", blur=1)
-    assert standings_of(folders).strata.sample == ""
+    whole = standings_of(folders, "auc").strata
+    assert (whole.score, whole.sample) == ("log_loss", "")
     monkeypatch.setattr("srs_eval.comparison.strata.READ", 2)
     standings = standings_of(folders)
     few = sample_of(standings.users, 2)
