@@ -114,11 +114,6 @@ def test_the_leaderboard_of_the_readme_is_what_the_study_prints(tmp_path, capsys
         assert_alike(again, line, abs=LOOSE.get(line.partition(" ")[0], 2e-4))
 
 
-def test_the_map_of_the_package_is_true():
-    make_map = loaded("docs/make_map.py")
-    assert make_map.MAP.read_text(encoding="utf-8") == make_map.drawn(make_map.layers())
-
-
 def test_the_release_has_one_number_and_one_date():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

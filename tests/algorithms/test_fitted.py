@@ -29,23 +29,6 @@ def test_a_strong_prior_and_no_fit_leave_parameters_where_they_were_given(kind, 
     np.testing.assert_allclose(w, given, rtol=0 if "fit" in options else 1e-3)
 
 
-@pytest.mark.parametrize("kind", [Fsrs6, DashActR])
-def test_with_binary_ratings_hard_and_easy_are_good_everywhere(kind):
-    good = replace(REVIEWS, rating=np.where(REVIEWS.recalled, 3, 1))
-    binary, expected = fitted(kind(binary=True)), fitted(kind(), good)
-    assert binary.parameters == expected.parameters
-    p, q = binary.predict(REVIEWS, FOLD.test), expected.predict(good, FOLD.test)
-    np.testing.assert_array_equal(p, q)
-
-
-@pytest.mark.parametrize("algorithm", [Fsrs6(), Hlr()])
-def test_going_on_from_an_earlier_fit_ends_where_a_fit_from_nothing_does(algorithm):
-    before, expected = fitted(algorithm, rows=FOLD.train[::2]), fitted(algorithm)
-    after = algorithm.refit(REVIEWS, FOLD.train, np.random.default_rng(0), before)
-    p, q = (model.predict(REVIEWS, FOLD.test) for model in (after, expected))
-    np.testing.assert_allclose(p, q, atol=0.01)
-
-
 # First stabilities need second reviews; the public trainer of FSRS-4.5 needs later ones.
 @pytest.mark.parametrize(
     ("algorithm", "has_second"),

@@ -1,12 +1,7 @@
-"""Draws of the lottery are found again, and every study is loaded; its tables hold the rest."""
-
-import os
-import sys
+"""Draws of the lottery are found again; the tables of the studies hold the rest."""
 
 import numpy as np
 import pytest
-from cases import ROOT
-from commands import process
 from months import UNEXPLAINED, reconstructed
 from rules import Rule
 from simulations import write_collection
@@ -28,14 +23,3 @@ def test_every_rule_is_recognised_and_every_answer_accounted_for(tmp_path, rule)
     assert (draws.table["days"] == log.revlog.ivl[row])[own].all()
     is_drawn = draws.lots.days == draws.table["days"].to_numpy()[draws.lots.answer]
     assert draws.lots.mean(is_drawn.astype(float)).min() > 0
-
-
-@pytest.mark.slow
-def test_every_benchmark_and_study_can_be_imported(tmp_path):
-    """No type checker reads them: a name that the package has no longer would be noticed late."""
-    files = [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("experiments/**/*.py")]
-    folders = [ROOT, ROOT / "tests", *sorted({file.parent for file in files})]
-    code = "import sys; from cases import loaded; [loaded(file) for file in sys.argv[1:]]"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
-    done = process([sys.executable, "-c", code, *map(str, files)], cwd=tmp_path, env=environment)
-    assert done.returncode == 0, done.stderr

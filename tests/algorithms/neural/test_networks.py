@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from invented import log_of, log_of_all_histories
+from invented import log_of_all_histories
 from metric_functions import log_loss as mean_log_loss
 from trial import FOLD, REVIEWS, fitted
 
@@ -142,31 +140,6 @@ def test_training_takes_the_steps_of_pytorchs_optimiser_and_tells_each_epochs_lo
     assert len(batches) > 2
     assert ours.vector() == pytest.approx(theirs.vector(), abs=1e-6)
     assert told == pytest.approx(losses, rel=1e-6)
-
-
-@given(
-    st.lists(st.integers(0, 4), min_size=1, max_size=30),
-    *(st.randoms(use_true_random=False), st.integers(1, 10), st.sampled_from([None, 3])),
-)
-def test_every_target_is_read_after_the_earlier_reviews_of_its_card_and_nothing_else_is(
-    cards, random, size, longest
-):
-    rows = random.sample(range(len(cards)), random.randint(0, len(cards)))
-    log = log_of(cards, range(len(cards)))
-    histories = histories_before(log, np.array(rows, np.int64), longest=longest)
-    before = {row: [past for past in range(row) if cards[past] == cards[row]] for row in rows}
-    expected = {row: past for row, past in before.items() if 0 < len(past) <= (longest or 30)}
-    read = sorted({past for earlier in expected.values() for past in earlier})
-    assert sorted(histories.review.tolist()) == read
-    rng = np.random.default_rng(random.randint(0, 99))
-    for batches in (histories.dealt(size, rng), histories.alike(size)):
-        told, reviews = {}, []
-        for batch in batches:
-            reviews += batch.review[batch.review >= 0].tolist()  # the others are padding
-            for target, entry in zip(batch.target.tolist(), batch.entry.tolist(), strict=True):
-                step, lane = divmod(entry, batch.review.shape[1])
-                told[rows[target]] = batch.review[: step + 1, lane].tolist()
-        assert (told, sorted(reviews)) == (expected, read)
 
 
 @pytest.mark.parametrize(
