@@ -44,7 +44,7 @@ _INPUT, _OUTPUT = (
     Schema([*_ROW, ColSpec("double", "recall")]),
 )
 _CLOSE = 1e-6  # Predictions of a model that is built again
-_EXAMPLE = {"card": [1, 1, 1, 2], "elapsed_days": [0.0, 1.0, 3.0, 0.0], "rating": [3, 3, 1, 4]}
+_EXAMPLE = {"card": [1, 1], "elapsed_days": [0.0, 3.0], "rating": [3, 3]}
 
 
 def log_model(store: Store, run_id: str, setup: Setup, run: Run) -> str:

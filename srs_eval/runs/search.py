@@ -183,7 +183,7 @@ def _draw(study: optuna.Study, metric: str, folder: Path) -> None:
         figures.plot_optimization_history(study, target_name=metric)
         figures.plot_param_importances(study)
         for number, name in zip(plt.get_fignums(), ("history", "importances"), strict=True):
-            figure = plt.figure(number, figsize=(8, 4))
+            figure = plt.figure(number)
             figure.savefig(folder / f"optimization_{name}.png", dpi=150, bbox_inches="tight")
             plt.close(figure)
 

@@ -159,8 +159,9 @@ def test_anybody_can_read_a_run_and_what_is_damaged_is_named(logs_of, tmp_path):
         (tmp_path / files.SUMMARY).write_text(json.dumps(content))
         with pytest.raises(ConfigError, match=r"summary\.json"):
             read()
+    (tmp_path / files.SCORES).unlink()
     with pytest.raises(ConfigError, match="folder of a finished run"):
-        Run.read(tmp_path / "figures")
+        read()
 
 
 def test_a_run_of_nothing_can_be_saved_and_read(make_log, logs_of, tmp_path):

@@ -152,13 +152,15 @@ def test_a_new_experiment_has_a_view_which_the_link_opens(uri, client, logged):
 
 @pytest.mark.parametrize(("error", "status"), [(LookupError, "FAILED"), (Pruned, "KILLED")])
 def test_a_run_that_is_left_ends_as_what_left_it_and_goes_on_later(
-    client, tracker, logged, setup, run, error, status
+    client, tracker, setup, run, error, status
 ):
     with pytest.raises(error), tracker.run(setup, run.folder, None) as tracked:
         raise error
     run_id = tracked.run_id
     assert (client.get_run(run_id).info.status, tracker.has(run_id)) == (status, False)
-    assert logged(run_id=run_id).run_id == run_id
+    with tracker.run(setup, run.folder, run_id) as tracked:
+        assert (tracked.run_id, client.get_run(run_id).info.status) == (run_id, "RUNNING")
+        tracked.log(run, "text", [])
     assert tracker.has(run_id)
 
 
