@@ -5,7 +5,6 @@ import os
 import platform
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from importlib import import_module
@@ -214,11 +213,3 @@ def test_the_notebook_has_the_code_of_its_page_and_shows_what_it_prints(tmp_path
         outputs = [cell.get("outputs", []) for cell in cells]
         texts = [" ".join(map(text_of, each)) for each in outputs]
         assert_alike(*texts, abs=0.002)
-
-
-@pytest.mark.nightly
-def test_the_site_is_built_without_a_warning_such_as_of_a_link_that_leads_nowhere(tmp_path):
-    pytest.importorskip("myst_nb", reason="needs the extra site")
-    words = ["-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(tmp_path)]
-    subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, check=True)
-    assert "SM-17" in (tmp_path / "docs" / "algorithms.html").read_text("utf-8")

@@ -167,9 +167,7 @@ X = GRAPH.leaf("state", 0)
         (TypeError, lambda: trace(SmallEquations(init=lambda m, w, r: (1.0 if r > 1 else 2.0,)))),
         (IndexError, lambda: trace(SmallEquations(curve=lambda m, w, s, t: w[1]))),
         *((TypeError, lambda: X > 1 and 1), (TypeError, lambda: not X > 1)),
-        *((TypeError, lambda: (X > 1) * 2), (TypeError, lambda: 1 - (X == 1))),
-        *((TypeError, lambda: M.exp(X <= 1)), (TypeError, lambda: M.minimum(X, X > 2))),
-        (TypeError, lambda: M.where(X > 1, X < 3, 0.0)),
+        *((TypeError, lambda: (X > 1) * 2), (TypeError, lambda: M.minimum(X, X > 2))),
         (TypeError, lambda: M.where(X - 1, X, 0.0)),
     ],
 )

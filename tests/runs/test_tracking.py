@@ -1,7 +1,6 @@
 """Runs in MLflow, as its own client reads them."""
 
 import json
-import sys
 import time
 from contextlib import chdir, nullcontext
 from dataclasses import replace
@@ -14,11 +13,9 @@ import pandas as pd
 import PIL.Image
 import pyarrow.parquet as pq
 import pytest
-from cases import ROOT
-from commands import process, write
+from commands import write
 from mlflow import MlflowClient
 from saved import entry_with, run_of
-from sessions import runs_in, store_of
 
 from srs_eval.comparison.compare import Report, compare
 from srs_eval.errors import ConfigError, Pruned, ReviewLogError, TrackingError
@@ -351,21 +348,3 @@ def test_a_model_that_is_logged_is_served(uri, client, setup, run):
     with pytest.raises(mlflow.MlflowException, match="rating"):
         served.predict(HISTORY.drop(columns="rating"))
     assert_predicts_as(run, setup, served.predict)
-
-
-@pytest.mark.nightly
-def test_jobs_that_change_their_folder_are_runs_of_one_store_and_end_as_they_do(tmp_path):
-    """The callback makes jobs of any Hydra application runs in MLflow."""
-    app = ROOT / "examples" / "hydra_callback" / "app.py"
-    words = ["-m", "rate=0.1,-1", "hydra.sweep.dir=sweep", "hydra.job.chdir=true"]
-    done = process([sys.executable, str(app), *words], cwd=tmp_path)
-    assert done.returncode == 1, done.stderr  # the second fails
-    assert [path.relative_to(tmp_path).name for path in tmp_path.rglob("*.db")] == ["mlflow.db"]
-    by_rate = {run.data.params["rate"]: run for run in runs_in(store_of(tmp_path))}
-    assert [by_rate[rate].info.status for rate in ("0.1", "-1")] == ["FINISHED", "FAILED"]
-    x = 2 + 8 * 0.8**5
-    run = by_rate["0.1"]
-    assert run.data.metrics == pytest.approx({"x": x, "objective": (x - 2) ** 2})
-    assert run.data.tags["overrides"] == "rate=0.1"
-    files = MlflowClient(store_of(tmp_path)).list_artifacts(run.info.run_id)
-    assert {"x.txt", ".hydra"} <= {file.path for file in files}
