@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from srs_eval.algorithms.algorithm import Algorithm
-from srs_eval.data.cards import rows_by_card, since_previous
+from srs_eval.data.cards import rows_by_card
 from srs_eval.errors import FitSkipped
 from srs_eval.evaluation import checks
 
@@ -162,9 +162,7 @@ caught(
     learns("FitsATenMillionthOnTestRows", lambda log, _: 0.8 + 1e-7 * log.recalled.mean()),
     learns("FitsOnTheElapsedTimesOfTestRows", lambda log, _: 1 / (2 + np.median(log.elapsed))),
     learns("FitsOnHowLongTestRowsGoOn", lambda log, _: 0.8 + 0.1 * (np.ptp(log.day) > 700)),
-    learns(
-        "FitsOnWhatIsAskedForAgain", lambda log, _: 0.8 + 0.1 * (np.bincount(log.card).max() > 60)
-    ),
+    learns("FitsOnTheOftenest", lambda log, _: 0.8 + 0.1 * (np.bincount(log.card).max() > 60)),
     made(
         "WhispersTheAnswersOfTestRows",
         lambda known, _: lambda log, rows: 0.8 + 4e-13 * np.resize(known.recalled, 9999)[rows],
@@ -180,9 +178,10 @@ caught(
     TIME,
     declared={"when": "day_before"},
     TimesTheAnswersOfTheDay=answer_times_of_the_day,
-    CountsTheReviewsOfTheSession=lambda log: (
-        0.9 - 0.5 / (2 + np.arange(len(log)) - day_begins(log))
+    ReadsTheFirstOfTheDay=lambda log: (
+        0.6 + 0.2 * log.recalled[day_begins(log)] * (np.arange(len(log)) > day_begins(log))
     ),
+    CountsTheReviewsOfTheSession=lambda log: 0.5 / (2 + np.arange(len(log)) - day_begins(log)),
     WhispersTheSession=lambda log: 0.8 + 1e-13 * mean_before(log.recalled, log.elapsed_days > 0),
 )
 caught(SAME, learns("IgnoresTheSeed", lambda *_: np.random.default_rng().random()))
@@ -337,7 +336,14 @@ def steps(name, steps_of):
 
 
 KNOWING = Model(lambda reviews, rows: np.where(reviews.recalled[rows], 0.9, 0.6))
-caught(BLIND, steps("AStepKnowsItsOutcomes", lambda fit, log, rows: [KNOWING, fit(log, rows)]))
+caught(
+    BLIND,
+    steps("AStepKnowsItsOutcomes", lambda fit, log, rows: [KNOWING, fit(log, rows)]),
+    varied(
+        "ItsCurveWhispersItsOutcome",
+        curve=lambda self, log, rows, times: forgetting(times) + 1e-13 * log.recalled[rows, None],
+    ),
+)
 caught(
     FIT,
     steps("AStepLearnsFromTestRows", lambda fit, log, _: [fit(log, np.arange(len(log)))] * 2),
@@ -372,20 +378,10 @@ def single_precision(log, rows):
     return np.nextafter(p, np.float32(len(rows) % 2))
 
 
-def looks_at_logs(reviews, rows):
-    """Honest: every log that it sees could be one."""
-    days = since_previous(reviews.day, reviews.card)
-    np.testing.assert_array_equal(reviews.elapsed_days, days)
-    np.testing.assert_array_equal(reviews.elapsed, np.maximum(days, 0))
-    assert min(np.diff(reviews.day).min(), np.diff(reviews.row).min() - 1) >= 0
-    return forgetting(reviews.elapsed[rows])
-
-
 SkipsEveryUser = made("SkipsEveryUser", skips_every_user)
 HONEST = [
     *(
         SharesOneArrayAmongItsModels,
-        varied("WithACurve", predicted=staticmethod(looks_at_logs)),
         made("NeedsMany", needs_many_reviews),
     ),
     predicts("HasPredictionsInSinglePrecision", single_precision),

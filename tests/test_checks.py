@@ -11,11 +11,14 @@ from offenders import (
     Model,
     ReadsItsOwnRating,
     SkipsEveryUser,
+    forgetting,
     predicts,
+    varied,
 )
 from saved import setup_of
 
 import srs_eval as se
+from srs_eval.data.cards import since_previous
 from srs_eval.evaluation.checks import (
     CheckFailed,
     check_algorithm,
@@ -38,7 +41,19 @@ def test_a_planted_cheat_is_caught_and_told_what_it_did(check):
             check_algorithm(CAUGHT[check][0]())
 
 
-@pytest.mark.parametrize("honest", HONEST)
+def looks_at_logs(reviews, rows):
+    """Honest: every log that it sees could be one."""
+    days = since_previous(reviews.day, reviews.card)
+    np.testing.assert_array_equal(reviews.elapsed_days, days)
+    np.testing.assert_array_equal(reviews.elapsed, np.maximum(days, 0))
+    assert min(np.diff(reviews.day).min(), np.diff(reviews.row).min() - 1) >= 0
+    return forgetting(reviews.elapsed[rows])
+
+
+LooksAtLogs = varied("LooksAtLogs", predicted=staticmethod(looks_at_logs))
+
+
+@pytest.mark.parametrize("honest", [*HONEST, LooksAtLogs])
 def test_an_honest_algorithm_passes(honest):
     check_algorithm(honest())
     check_quickly(honest())
