@@ -77,10 +77,14 @@ def test_what_is_no_table_is_refused(tmp_path, name):
     assert str(caught.value).isprintable() or "\n" in str(caught.value)
 
 
-def test_a_line_of_a_csv_that_is_wrong_is_quoted(tmp_path):
+def test_the_line_that_is_wrong_is_told(tmp_path):
     path = tmp_path / "log.csv"
     path.write_bytes(b"card,rating\n" + b"1,3\n" * 500_000 + b"1,\x1b[31m,5\n")
     with pytest.raises(ReviewLogError, match=r"500002.*2 columns, got 3: 1,\\x1b\[31m,5"):
+        read_table(path)
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"card": 1}\n\n[1]\n')
+    with pytest.raises(ReviewLogError, match="line 3"):
         read_table(path)
 
 
