@@ -49,7 +49,6 @@ def percent(share, lo, hi):
         ((-0.5, -1.2, 0.2), 3000, "noise", "keep"),
         ((9.6, -1.3, 27.5), 3000, "no_gain", "keep"),
         ((7.0, 2.0, 12.0), 30, "worse", "keep"),
-        ((2.0, -3.0, 7.0), 3000, "no_gain", "keep"),
         ((0.3, -5.2, 6.8), 3000, "open", "open"),
     ],
 )
@@ -100,7 +99,6 @@ BETTER, NOISE, WORSE = percent(-5, -6, -4), percent(-0.5, -1.2, 0.2), percent(5,
         (BETTER, DEFAULTS, 9000, 1000, 1000, ""),
         (BETTER, AT_LIMITS, 300, 200, 365, "2 of 21 parameters"),
         (NOISE, DEFAULTS, 300, 200, 365, "not clearly better"),
-        (NOISE, DEFAULTS, 100, 200, None, "not clearly better"),
         (WORSE, DEFAULTS, 300, 200, 365, "worse"),
     ],
 )
@@ -220,8 +218,6 @@ def test_the_answer_for_two_presets_that_differ(study):
     assert set(answer.lists) == {None, 10, 20}
     exported = str(se.fit("per_group", study.source, progress=False).export("anki"))
     assert all(numbers in exported for _, numbers in answer.lists.values())
-    html = page(answer, "two", "command")
-    assert all(numbers in html for _, numbers in answer.lists.values())
     rows = list(funnel(study))
     total = rows[0][1]
     assert total == len(study.log) + sum(study.log.left_out.values())
