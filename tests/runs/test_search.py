@@ -170,6 +170,20 @@ def test_a_search_ends_with_a_command_for_its_best_trial_and_shows_how_it_was_fo
     assert summary_of(here.folder / "final")["protocol"] == "srs_benchmark_equalised_refit6"
 
 
+@pytest.mark.slow
+def test_the_job_of_a_trial_that_is_worse_on_its_first_users_is_ended(here):
+    words = ("algo=constant", "algo.p=choice(7,0.1,0.6,0.9)", "data.users=3", PRUNER % 1)
+    trials = ("hydra.sweeper.n_trials=7", "hydra.sweeper.n_jobs=2", "hydra.sweep.dir=out")
+    assert here("-m", "sweep=optuna", *BRIEF, *QUIET, *words, *trials).status == 1
+    statuses = {"COMPLETE": "ok", "PRUNED": "pruned", "FAIL": "failed"}
+    trials = trials_in(here.folder / "out")
+    assert {trial.state.name for trial in trials} == {*statuses}
+    for trial in trials:
+        folder = here.folder / "out" / f"{trial.number}_constant"
+        assert outcome_of(folder)["status"] == statuses[trial.state.name]
+        assert (folder / "summary.json").is_file() == (trial.state.name == "COMPLETE")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
