@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from srs_eval.data.cards import rows_by_card, stable_order
@@ -71,6 +71,8 @@ def test_counts_along_cards_are_those_of_loops(reviews, until):
 EDGES = st.sampled_from([-(2**63), -(2**16), -1, 0, 2**16 - 1, 2**16, 2**53 + 1, 2**63 - 1])
 
 
+@example([0, -(2**16)])
+@example([40_000, 30_000])
 @given(st.lists(EDGES | st.integers(0, 3) | st.integers(65_530, 65_540), max_size=40))
 def test_cards_are_sorted_alike_whatever_their_numbers(cards):
     order = stable_order(np.array(cards, np.int64))
