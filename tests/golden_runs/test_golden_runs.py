@@ -272,10 +272,10 @@ def expect_the_same(name, old, new):
 QUICK = (
     *("hlr on josh", "hlr_duolingo on josh", "fsrs6 under prequential"),
     *("default panel of simulated users", "recorded", "csv with skipped users"),
-    "failing for some users",
+    *("failing for some users", "fsrs7 in fractional days", "10k layout"),
+    "three models of twelve users compared",
 )
 SLOW = (
-    *("fsrs7 in fractional days", "10k layout", "three models of twelve users compared"),
     *("act_r on josh", "session_filter on josh", "forecast on josh", "lstm on josh"),
     "logistic in fractional days",
 )
