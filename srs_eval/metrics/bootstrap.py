@@ -14,7 +14,7 @@ from heapq import nsmallest
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, hstack, vstack
 from scipy.special import expit, stdtrit
 
 from srs_eval.data.reviews import FloatArray, IntArray, User
@@ -103,27 +103,28 @@ def cluster_sums(
     counts between edges, which are forgotten and recalled reviews and sums of their predictions;
     losses and curves as in `Tally`, in one cell each; and each of `BINS`.
     """
+    tables = []
+    kinds = zip(_kinds(predictions, edges, cluster), np.diff(first_cells(edges)), strict=True)
+    for (row, cell, values), cells in kinds:
+        used, of = np.unique(row * cells + cell, return_inverse=True)
+        sums = np.column_stack([np.bincount(of, value, len(used)) for value in values])
+        place = 3 * (used % cells)[:, None] + np.arange(3)
+        at = np.repeat(used // cells, 3), place.ravel()
+        tables.append(csr_array((sums.ravel(), at), (clusters, 3 * int(cells))))
+    return hstack(tables, format="csr")
+
+
+def _kinds(
+    predictions: Predictions, edges: FloatArray, cluster: IntArray
+) -> Iterator[tuple[IntArray, Any, Any]]:
+    """Yield clusters, cells and three values of reviews, one kind after the other."""
     p, recalled = predictions.p.astype(np.float64, copy=False), predictions.recalled
-    counts, losses, curves, *bins, _ = first_cells(edges).tolist()
+    yield cluster, edges.searchsorted(p, "right") - 1, (~recalled, recalled, p)
     certain_wrong = np.where(recalled, p < CLIP, p > 1 - CLIP)
-    of_curves = cluster[reviews_of_curves(predictions)]
-    columns: list[tuple[IntArray, Any, Any]] = [
-        (cluster, counts + edges.searchsorted(p, "right") - 1, (~recalled, recalled, p)),
-        (cluster, losses, (log_losses(p, recalled), (p - recalled) ** 2, certain_wrong)),
-        (of_curves, curves, curve_columns(predictions.curves)),
-    ]
-    for first, kind in zip(bins, BINS, strict=True):
-        cell, values = kind.columns(predictions)
-        columns.append((cluster, first + cell, values))
-    rows, places, sums = [], [], []
-    for row, cell, values in columns:
-        for number, value in enumerate(values):
-            rows.append(row)
-            places.append(np.broadcast_to(3 * cell + number, row.shape))
-            sums.append(value)
-    total = np.concatenate(sums, dtype=np.float64, casting="unsafe")
-    at = np.concatenate(rows), np.concatenate(places)
-    return csr_array((total, at), (clusters, 3 * int(first_cells(edges)[-1])))
+    yield cluster, 0, (log_losses(p, recalled), (p - recalled) ** 2, certain_wrong)
+    yield cluster[reviews_of_curves(predictions)], 0, curve_columns(predictions.curves)
+    for bins in BINS:
+        yield cluster, *bins.columns(predictions)
 
 
 def first_cells(edges: FloatArray) -> IntArray:
