@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from threading import Thread
@@ -247,8 +247,8 @@ class _Worker:
     """A process that does one item after another."""
 
     def __init__(self, content: bytes) -> None:
-        self.pipe, theirs = _context().Pipe()
-        self.process = _context().Process(target=_serve, args=(theirs, content))
+        self.pipe, theirs = begin_loading().Pipe()
+        self.process = begin_loading().Process(target=_serve, args=(theirs, content))
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")  # the worker would run the script again
         try:
@@ -265,20 +265,20 @@ class _Worker:
 
 
 @cache
-def _context() -> Any:
-    """Return how workers begin: forked from a process that has loaded what they need."""
+def begin_loading() -> Any:
+    """Return how workers begin: forked from a process that begins to load what they need.
+
+    Ctrl-C waits meanwhile: it is for the parent, who ends the workers.
+    """
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
+    resource_tracker.ensure_running()  # it unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    forkserver.ensure_running()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return context
-
-
-def begin_loading() -> None:
-    """Begin to load what workers need, beside what this process does until their first work."""
-    if sys.platform != "win32":
-        _context()
-        forkserver.ensure_running()
 
 
 def _serve(pipe: Connection, content: bytes) -> None:

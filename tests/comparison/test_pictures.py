@@ -39,7 +39,6 @@ def test_each_difference_is_at_its_place_with_its_interval_or_beyond_the_end(com
     assert shown == [names, gaps.where(rows.to_best.notna(), means).tolist()]
     format_of = axes.xaxis.get_major_formatter()
     assert [format_of(value) for value in (-0.05, 0, 0.1)] == ["-0.05", "0", "+0.1"]
-    pictures.differences(compared("two | one"))
 
 
 def test_calibration_is_that_of_the_leader_and_the_baseline(compared, axes):

@@ -2,13 +2,11 @@
 
 from functools import partial
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from srs_eval.data.revlogs_10k import RevlogsFolder
 from srs_eval.errors import ReviewLogError
-from srs_eval.runs.config import named_option
 
 LOG = pd.DataFrame(
     {
@@ -106,16 +104,6 @@ def test_missing_users_paths_and_columns_are_refused(folder, tmp_path):
     for said, call in refused.items():
         with pytest.raises(ReviewLogError, match=said):
             call()
-
-
-def test_every_review_of_a_public_log_is_read(real_logs):
-    options = {"path": str(real_logs / "anki-mit"), "users": [8, 36]}
-    source = named_option("data", "revlogs_10k", options)
-    logs = {user: source.read(user) for user in source.users()}
-    assert {user: len(log) for user, log in logs.items()} == {8: 7061, 36: 224}
-    assert np.bincount(logs[8].rating).tolist() == [0, 333, 310, 1741, 4677]
-    assert int((logs[8].elapsed_days > 0).sum()) == 4182
-    assert (len(np.unique(logs[8].deck)), int((logs[8].deck == -1).sum())) == (51, 29)
 
 
 def test_decks_and_presets_are_looked_up_where_they_are_told(folder):

@@ -11,7 +11,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from commands import QUIET, SMALL, summary_of
+from commands import QUIET, SMALL, process, summary_of
 
 from srs_eval.errors import SrsEvalError
 from srs_eval.runs.compute import Lost, Processes, Ray, Serial, _result, end_with_launcher
@@ -64,6 +64,19 @@ def test_killed_workers_cost_their_users_and_little_time():
         *range(8, 40),
     ]
     assert time.monotonic() - began < 40
+
+
+def test_what_workers_need_is_loaded_also_where_the_command_is_interrupted(tmp_path):
+    program = """if True:
+        import os, signal
+        from srs_eval.runs.compute import begin_loading
+        signal.signal(signal.SIGINT, lambda *_: None)
+        context = begin_loading()
+        os.killpg(0, signal.SIGINT)
+        context.Process().start()
+    """
+    done = process([sys.executable, "-c", program], start_new_session=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.nightly
