@@ -1,5 +1,6 @@
 """`python -m srs_eval`: run one algorithm, or several with ``-m``."""
 
+import signal
 import sys
 
 from srs_eval.engine import cpu as cpu  # before anything imports NumPy
@@ -16,7 +17,11 @@ def main() -> None:
     spare_garbage()
     from srs_eval.runs import cli  # With Hydra: not for --help
 
-    cli.main()
+    try:
+        cli.main()
+    finally:  # all is done: what ends it now ends it at once
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ class Command:
         (os.killpg if number == signal.SIGINT else os.kill)(self.pid, number)
         self._process.join(TIME_LIMIT)
         assert time.time() - began < soon
-        if has_begun or self.status != -number:  # at the very start, signals are the system's
+        if has_begun or self.status not in (-number, 0):  # at its ends they are the system's
             self.ended(STOPPED[number]).gone()
 
     def ended(self, status=0, *, traceback=False):
