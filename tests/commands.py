@@ -10,6 +10,7 @@ from functools import lru_cache
 from unittest.mock import patch
 
 from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
@@ -44,6 +45,7 @@ def run_here(words):
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
         job.claims.close()  # which the end of a process does
+        HydraConfig.instance().cfg = None
         os.environ.clear()
         os.environ.update(environ)
         for number, handler in handlers.items():
