@@ -276,8 +276,10 @@ def begin_loading() -> Any:
     context.set_forkserver_preload(_PRELOADED)
     resource_tracker.ensure_running()  # it unblocks signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    forkserver.ensure_running()
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return context
 
 
