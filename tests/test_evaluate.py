@@ -204,6 +204,9 @@ def test_nothing_is_seen_after_the_last_row_in_question_nor_the_truth(logs_of, m
         for column in (log.card, log.day, log.rating, log.elapsed, log.elapsed_days, log.row):
             assert column.base is None  # a view could be widened
             assert column.flags.writeable
+    unlearned = replace(task, folds=[replace(task.folds[0], train=task.folds[0].train[:0])])
+    EvaluateUser(timed, algorithm, lambda *_, **__: unlearned, seed=0, curves=0)(1)
+    assert len(algorithm.seen["fit"][-1]) == 0
     oracle.sees_truth = True
     evaluate(oracle, timed)
     assert oracle.seen["fit"][-1].truth is not None

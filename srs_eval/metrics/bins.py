@@ -8,6 +8,7 @@ number uses, and that of the wiki page that describes the metric.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srs_eval.data.reviews import FloatArray, IntArray
-from srs_eval.metrics.predictions import Predictions
+from srs_eval.metrics.predictions import Predictions, select
 
 # Beyond any interval in days or number of reviews; elapsed days are at least this short.
 LARGEST = 1e9
 SHORTEST_INTERVAL = 1e-6
 LOOKED_UP = 2**16
+BLOCK = 2**17  # Reviews whose bins are looked up at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +80,28 @@ class Bins:
         """Numbers of different intervals, reviews and lapses; no lapse is a value of its own."""
         return self.interval.count, self.reviews.count, self.lapses.count
 
-    def columns(self, predictions: Predictions) -> tuple[IntArray, FloatArray]:
+    def columns(self, predictions: Predictions) -> tuple[IntArray, Iterable[FloatArray]]:
         """Bin of each review [n]; and 1, prediction minus outcome, and variance [3, n].
 
         Where a fact is not known, these are NaN, in the first bin.
         """
         p = predictions.p.astype(np.float64, copy=False)
-        elapsed_days, nth_review = predictions.elapsed_days, predictions.nth_review
-        lapses = predictions.lapses
-        if elapsed_days is None or nth_review is None or lapses is None:
+        facts = predictions.elapsed_days, predictions.nth_review, predictions.lapses
+        known = [fact for fact in facts if fact is not None]
+        if len(known) < len(facts):
             return np.zeros(len(p), np.int64), np.full((3, len(p)), math.nan)
-        codes = (
-            self.interval.codes(elapsed_days),
-            self.reviews.codes(nth_review),
-            self.lapses.codes(lapses),
-        )
-        values = np.stack([np.ones(len(p)), p - predictions.recalled, p * (1 - p)])
+        scales = self.interval, self.reviews, self.lapses
+        codes = tuple(scale.codes(fact) for scale, fact in zip(scales, known, strict=True))
+        values = np.ones(len(p)), p - predictions.recalled, p * (1 - p)
         return np.asarray(np.ravel_multi_index(codes, self.shape)), values
 
     def sums(self, predictions: Predictions, *, every: bool = False) -> FloatArray:
         """Add up reviews, residuals and variances of bins that hold reviews, or of every bin."""
-        cell, columns = self.columns(predictions)
-        cells = math.prod(self.shape) if every else 0
-        sums: FloatArray = np.stack([np.bincount(cell, each, cells) for each in columns], axis=1)
+        cells = math.prod(self.shape) if every or len(predictions) > BLOCK else 0
+        sums = np.zeros((cells or 1, 3))
+        for begin in range(0, len(predictions), BLOCK):
+            cell, columns = self.columns(select(predictions, slice(begin, begin + BLOCK)))
+            sums = sums + np.stack([np.bincount(cell, each, cells) for each in columns], axis=1)
         return sums if every else sums[sums[:, 0] != 0]
 
 

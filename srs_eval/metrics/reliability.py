@@ -10,7 +10,7 @@ import numpy as np
 from srs_eval.data.reviews import FloatArray, IntArray
 from srs_eval.metrics.metric import metric
 from srs_eval.metrics.smooth_ece import bandwidth, cosine_series, damped, smece_exact, smece_floor
-from srs_eval.metrics.tally import COMPACT, Tally
+from srs_eval.metrics.tally import Tally
 
 # Cells the predictions are counted in, so that time does not depend on their number.
 CELLS = 2**12
@@ -153,7 +153,7 @@ def ici(tally: Tally) -> float:
     >>> round(ici(tally([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0])), 6)
     0.15
     """
-    cells = tally.at_most(COMPACT).at_most(ICI_CELLS)
+    cells = tally.compact.at_most(ICI_CELLS)
     return float(np.abs(lowess(cells) - cells.p) @ cells.count) / cells.n
 
 

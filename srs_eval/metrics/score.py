@@ -86,8 +86,7 @@ class PanelResult(dict[str, float]):
         table = tabulate(rows, tablefmt="plain", disable_numparse=True)
         return "\n".join([heading, *table.splitlines(), *notes])
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
 
 def score(

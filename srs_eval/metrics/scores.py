@@ -12,8 +12,6 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import isotonic_regression
-from scipy.special import xlogy
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.metrics.bins import FSRS_OPTIMIZER, WIKI_2024, mean_square, mean_variance
@@ -201,7 +199,7 @@ def corp_miscalibration_log(tally: Tally) -> float:
     Log loss = miscalibration - discrimination + entropy of the base rate, without bins and tuning
     parameters. At least 0. Dimitriadis, Gneiting and Jordan (2021), doi:10.1073/pnas.2016191118.
     """
-    return max(0.0, log_loss(tally) - _isotonic_loss(tally))
+    return max(0.0, log_loss(tally) - tally.isotonic_loss)
 
 
 @metric("higher", (0.0, math.log(2)), has_interval=False)
@@ -216,16 +214,7 @@ def corp_discrimination_log(tally: Tally) -> float:
     """
     base = entropy(tally) if tally.n_forgotten and tally.n_recalled else 0.0
     # The fit is never worse than a constant, but for rounding.
-    return max(0.0, base - _isotonic_loss(tally))
-
-
-def _isotonic_loss(tally: Tally) -> float:
-    """Mean log loss of the isotonic regression of outcomes on predictions."""
-    recalled, count = tally.recalled, tally.count
-    blocks = isotonic_regression(recalled / count, weights=count).blocks[:-1]
-    recalled, count = np.add.reduceat(recalled, blocks), np.add.reduceat(count, blocks)
-    rate = recalled / count
-    return float(-(xlogy(recalled, rate) + xlogy(count - recalled, 1 - rate)).sum()) / tally.n
+    return max(0.0, base - tally.isotonic_loss)
 
 
 @metric("lower", (0.0, 1.0))

@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 
 from srs_eval.data.reviews import FloatArray
 from srs_eval.metrics.metric import metric
-from srs_eval.metrics.tally import COMPACT, Tally
+from srs_eval.metrics.tally import Tally
 
 NODES = 2**14
 # Divided by a bandwidth, the frequency beyond which the factor of smoothing is below 1e-18.
@@ -54,7 +54,7 @@ def smece(tally: Tally) -> float:
     >>> round(smece(tally([0.9] * 10, [1] * 8 + [0] * 2)), 4)
     0.1
     """
-    cells, grids = tally.at_most(COMPACT), Grids()
+    cells, grids = tally.compact, Grids()
     low, high = 0, LATTICE
     while high - low > 1:
         middle = (low + high) // 2
@@ -113,7 +113,7 @@ def smece_exact(tally: Tally) -> float:
     >>> round(smece_exact(tally([0.9] * 10, [1] * 8 + [0] * 2)), 6)
     0.1
     """
-    cells = tally.at_most(COMPACT)
+    cells = tally.compact
     return bandwidth(onto_grid(cells.p, cells.residual / cells.n, NODES + 1))
 
 
@@ -171,7 +171,7 @@ def smece_floor(tally: Tally) -> float:
     >>> round(smece_floor(tally([0.9] * 100, [True] * 100)), 4)
     0.0239
     """
-    n, tally = tally.n, tally.at_most(COMPACT)
+    n, tally = tally.n, tally.compact
     variance = tally.count * tally.p * (1 - tally.p)
     masses = onto_grid(tally.p, variance / n**2, NODES + 1)
     series = cosine_series(masses)

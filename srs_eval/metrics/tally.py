@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
+from scipy.special import xlogy
 
 from srs_eval.data.reviews import BoolArray, FloatArray, IntArray
 from srs_eval.metrics.bins import Bins
@@ -93,7 +95,7 @@ class Tally:
         keys.sort()
         recalled = (keys & 1).astype(np.float64)
         keys >>= 1
-        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        first = np.flatnonzero(np.r_[len(keys) > 0, keys[1:] != keys[:-1]])
         if len(first) < len(keys):
             recalled = np.add.reduceat(recalled, first)
         p, count = keys[first].view(np.float64), np.diff(first, append=len(keys))
@@ -106,11 +108,20 @@ class Tally:
     @cached_property
     def losses(self) -> FloatArray:
         """Sums of log losses and of squared errors, and number of certain wrong predictions [3]."""
-        right, wrong = log_losses(self.p, np.array([[True], [False]]))
-        log_loss = self.recalled @ right + self.forgotten @ wrong
+        outcomes = (self.recalled, np.ones(1, np.bool_)), (self.forgotten, np.zeros(1, np.bool_))
+        log_loss = sum(count @ log_losses(self.p, outcome) for count, outcome in outcomes)
         squares = self.recalled @ (1 - self.p) ** 2 + self.forgotten @ self.p**2
         certain = self.recalled[self.p < CLIP].sum() + self.forgotten[self.p > 1 - CLIP].sum()
         return np.array([log_loss, squares, certain])
+
+    @cached_property
+    def isotonic_loss(self) -> float:
+        """Mean log loss of the isotonic regression of outcomes on predictions."""
+        recalled, count = self.recalled, self.count
+        blocks = isotonic_regression(recalled / count, weights=count).blocks[:-1]
+        recalled, count = np.add.reduceat(recalled, blocks), np.add.reduceat(count, blocks)
+        rate = recalled / count
+        return float(-(xlogy(recalled, rate) + xlogy(count - recalled, 1 - rate)).sum()) / self.n
 
     @cached_property
     def curves(self) -> FloatArray:
@@ -133,6 +144,11 @@ class Tally:
         """Sums of other kinds, as arguments of another tally of the same reviews."""
         return {"losses": self.losses, "curves": self.curves, "bins": self._bins}
 
+    @cached_property
+    def compact(self) -> Tally:
+        """At most `COMPACT` joined neighbours."""
+        return self.at_most(COMPACT)
+
     def at_most(self, size: int) -> Tally:
         """Join neighbouring predictions until there are at most `size`.
 
@@ -150,8 +166,8 @@ class Tally:
         `cell` is that of each prediction, increasing; see `from_sums`.
         """
         first = np.flatnonzero(np.diff(cell, prepend=-1))
-        columns = np.stack([self.forgotten, self.recalled, self.p * self.count])
-        return cell[first], np.add.reduceat(columns, first, axis=1)
+        columns = self.forgotten, self.recalled, self.p * self.count
+        return cell[first], np.stack([np.add.reduceat(column, first) for column in columns])
 
     def first_at_least(self, threshold: float) -> int:
         """Index [0, m] of the first prediction at or above a threshold of their precision."""

@@ -10,7 +10,7 @@ import pytest
 from commands import process
 from saved import entry_with
 
-from srs_eval.comparison.answer import cautions, headline, terminal, warnings
+from srs_eval.comparison.answer import cautions, headline, table, terminal, warnings
 from srs_eval.comparison.compare import compare, compare_jobs
 from srs_eval.comparison.entry import read_entry
 from srs_eval.comparison.report import as_json, latex, markdown, page
@@ -42,7 +42,9 @@ NO_MODEL = r"No model is better than each user's average \(avg, log loss 0\."
     ],
 )
 def test_the_sentence_claims_no_more_than_the_intervals(compared, words, said, doubt):
-    first, second = headline(compared(words))
+    standings = compared(words)
+    first, second = headline(standings)
+    assert ("when" in table(standings).headers) == ("when=" in words)
     assert re.match(said, first), first
     assert re.match(doubt or "$", second), second
 

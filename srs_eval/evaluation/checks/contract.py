@@ -98,7 +98,8 @@ def check_repetition(trial: Trial) -> Pairs:
     """
     rng, fold = np.random.default_rng(), trial.fold
     later = np.arange(int(fold.train[-1]) + 1, len(trial.reviews))
-    log = perturb.other_answers(trial.reviews, later, rng.random(len(later)) < 0.7, rng)
+    recalled = rng.choice([True, True, False], len(later))
+    log = perturb.other_answers(trial.reviews, later, recalled, rng)
     trial = replace(trial, reviews=log)
     everything = replace(trial, fold=replace(fold, train=np.r_[fold.train, fold.test]))
     for learn, learn_all in zip(trial.ways_to_learn(), everything.ways_to_learn(), strict=True):
