@@ -125,7 +125,8 @@ def summarise_users(
         # Of what is left of several users, cards and days are not resampled: it would look more
         # certain than the failure of the others allows.
         if len(complete) == 1:
-            over, of_single_user = "cards and days", cluster_intervals(panel, user)
+            over = "cards and days"
+            of_single_user = cluster_intervals(panel, user, tally=tally)
     elif panel.pooled and len(values):
         pooled = pool(sums() if sums else PooledSums(panel, of_users()))
         score, intervals, thresholds = pooled.scores, pooled.intervals, pooled.thresholds

@@ -111,6 +111,7 @@ def cluster_sums(
         place = 3 * (used % cells)[:, None] + np.arange(3)
         at = np.repeat(used // cells, 3), place.ravel()
         tables.append(csr_array((sums.ravel(), at), (clusters, 3 * int(cells))))
+        tables[-1].eliminate_zeros()
     return hstack(tables, format="csr")
 
 
@@ -129,10 +130,7 @@ def _kinds(
 
 def first_cells(edges: FloatArray) -> IntArray:
     """First cell of each kind of `cluster_sums`, and the number of all cells."""
-    sizes = [0, len(edges), 1, 1]
-    for bins in BINS:
-        sizes.append(math.prod(bins.shape))
-    return np.cumsum(sizes)
+    return np.cumsum([0, len(edges), 1, 1, *(math.prod(bins.shape) for bins in BINS)])
 
 
 def tallies(
@@ -198,16 +196,17 @@ def cluster_intervals(
     panel: Panel,
     predictions: Predictions,
     columns: Sequence[str] = ("card", "day"),
+    tally: Tally | None = None,
     **options: Any,
 ) -> dict[str, tuple[float, float]]:
     """Compute intervals of scores, from resampling cards and days of one user, or users.
 
     Reviews of a card are alike, and so are reviews of a day: squares of half widths of several
-    `columns` are added. `options` are those of `half_widths`. NaN where it is for any column: too
-    few clusters of any kind say nothing, nor do outcomes that are all alike (of a bias, those near
-    its threshold), as resamples have no others.
+    `columns` are added. `tally` is that of the predictions, if it is known; `options` are those of
+    `half_widths`. NaN where it is for any column: too few clusters of any kind say nothing, nor do
+    outcomes that are all alike (of a bias, those near its threshold), as resamples have no others.
     """
-    tally = panel.tally(predictions)
+    tally = tally or panel.tally(predictions)
     if tally is None:
         return dict.fromkeys(panel.names, UNKNOWN)
     edges, squares = cell_edges(panel, tally.precision, tally), np.zeros(len(panel.names))

@@ -187,7 +187,7 @@ def score(
     result.intervals, result.interval_over = {}, ""
     if alike and resamples:
         options: dict[str, Any] = {"resamples": resamples, "seed": seed, "level": level}
-        result.intervals = cluster_intervals(panel, predictions, alike, **options)
+        result.intervals = cluster_intervals(panel, predictions, alike, tally, **options)
         result.interval_over = " and ".join(f"{name}s" for name in alike)
     result.level = level
     result.thresholds = threshold_rows(tally, panel.biases, level=level)
