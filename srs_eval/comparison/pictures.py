@@ -50,7 +50,7 @@ def _forest(standings: Standings, frame: pd.DataFrame, axes: Axes) -> None:
     reach = np.nanmax(np.nan_to_num(np.abs(ends)), axis=1)
     limit = _FAR * float(np.median(reach[reach > 0])) if (reach > 0).any() else 1.0
     ends = np.clip(ends, -limit, limit)
-    low, high = min(0.0, np.nanmin(ends, initial=0)), max(0.0, np.nanmax(ends, initial=0))
+    low, high = np.nanmin(ends, initial=0), np.nanmax(ends, initial=0)
     margin = 0.04 * (high - low or 1.0)
     axes.axvline(0, color=BLUE, lw=1)
     colours = [_COLOURS.get(verdict, INK) for verdict in frame.to_best_verdict]

@@ -44,7 +44,7 @@ def interval(low: float, high: float, sign: str = "") -> str:
     >>> interval(-0.00001, 0.2), interval(0.1, 0.2, "+")
     ('[-0.00001, 0.20000]', '[+0.1000, +0.2000]')
     """
-    if math.isnan(low) or math.isnan(high):
+    if math.isnan(low):
         return ""
     nearest, digits = min((abs(bound) for bound in (low, high) if bound), default=1.0), 4
     while nearest < 0.5 * 10.0**-digits and digits < 9:

@@ -287,7 +287,7 @@ class _Cuts:
         return self._last
 
 
-@lru_cache(maxsize=1)
+@lru_cache
 def _thread_pools(_loaded: int) -> ThreadpoolController:
     """Find the libraries with threads of their own; again once more modules are loaded."""
     return ThreadpoolController()

@@ -78,7 +78,7 @@ def _error(tally: Tally, step: int, grids: Grids) -> float:
     return float(np.abs(residual).sum() / (density + DENSITY_FLOOR).sum())
 
 
-@lru_cache(maxsize=64)
+@lru_cache
 def _kernel(step: int) -> tuple[FloatArray, NDArray[np.complex128], FloatArray]:
     """Return nodes, the transform of the kernel at `step` / 1024, and points to sum at."""
     sigma = step / LATTICE

@@ -128,9 +128,10 @@ def _task(
 def _within_longest_history(reviews: Reviews) -> tuple[Reviews, CardRows]:
     """Drop what comes after the 128th review of a card, and find the rows of each card."""
     cards = rows_by_card(reviews.card)
-    if cards.lengths.max(initial=0) <= _LONGEST_HISTORY:
+    is_within = cards.nth < _LONGEST_HISTORY
+    if is_within.all():
         return reviews, cards
-    histories = reviews.take(cards.nth < _LONGEST_HISTORY)
+    histories = reviews.take(is_within)
     return histories, rows_by_card(histories.card)
 
 

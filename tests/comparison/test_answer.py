@@ -54,6 +54,7 @@ def test_few_answers_have_a_sentence_and_no_table(compared, page_without_images)
     for form in (terminal, markdown, latex, page):
         assert not re.search(r"0\.\d{4}", form(few)), form.__name__
     assert len(as_json(few)["leaderboard"]) == 2
+    assert "clustered by card and day" in page(few)
     runs = [entry_with("a", {1: size}, {"log_loss": [0.3]}) for size in (99, 100)]
     assert [bool(compare([run]).too_few) for run in runs] == [True, False]
     assert compare([entry_with("a", {1: 200}, {"log_loss": [math.nan]})]).users == []
