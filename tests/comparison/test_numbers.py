@@ -145,7 +145,9 @@ def test_tables_of_the_page_have_every_pair_and_the_users_that_differ_most(rando
     monkeypatch.setattr(report, "render", lambda _, **values: values)
     monkeypatch.setattr(report, "_MOST_USERS", 6)
     standings, rows = random.standings, random.standings.rows
-    tables = [table.rows for part in report.page(standings)["parts"] for table in part.tables]
+    content, leaders = report.page(standings), {*rows.leader} - {""}
+    assert ("its time" in content["pictures"][0][0]) == (len(leaders) > 1)
+    tables = [table.rows for part in content["parts"] for table in part.tables]
     _, *against, gaps, _, counts, users = tables
     assert bool(against) == ({*rows.leader} != {"bob"})
     for name, *cells in gaps:

@@ -326,6 +326,8 @@ def test_what_is_larger_or_takes_longer_than_any_collection_is_refused(tmp_path,
     assert len(read(path)) == 2000
     monkeypatch.setattr(database, "_ROWS_AT_MOST", 1999)
     assert "more than 1,999 rows" in str(refusal(path))
+    monkeypatch.setattr(database, "_BYTES_OF_VALUE", 10)
+    assert "too big" in str(refusal(path))
     monkeypatch.setattr(database, "_SECONDS_AT_MOST", -1)
     assert "more than -1 seconds" in str(refusal(path))
     monkeypatch.setattr(database, "_BYTES_AT_MOST", 3 * 2**20)

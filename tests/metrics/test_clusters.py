@@ -124,6 +124,7 @@ def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(dtype):
     whole.p[:50] = np.linspace(0, 0.4, 50)
     tally, clusters = Tally.of(whole), 63
     edges = cell_edges(PANEL, whole.p.dtype, tally)
+    assert {k / 10 for k in range(10)} <= {*edges}
     random = np.random.default_rng(1).integers(0, 4, (2, clusters))
     for counts, predictions in (
         (random, replace(whole, curves=None)),
