@@ -134,9 +134,9 @@ def first_cells(edges: FloatArray) -> IntArray:
 
 
 def tallies(
-    table: csr_array, weights: FloatArray, edges: FloatArray, precision: Precision
+    table: csr_array, blocks: Iterable[FloatArray], edges: FloatArray, precision: Precision
 ) -> Iterator[Tally]:
-    """Yield the tally of all clusters of a table for each row of weights [resamples, clusters]."""
+    """Yield the tally of a table for each row of blocks of weights [resamples, clusters]."""
     first = first_cells(edges)
     cell, number = np.divmod(table.indices, 3)
     is_used = np.bincount(cell, minlength=first[-1]) > 0
@@ -148,7 +148,8 @@ def tallies(
         few = few.toarray()
     ends = np.searchsorted(used, first[1:-1])
     within = edges[used[: ends[0]]], np.nextafter(edges[used[: ends[0]] + 1], 0)
-    for sums in (weights @ few).reshape(len(weights), -1, 3):
+    drawn = (each for weights in blocks for each in (weights @ few).reshape(len(weights), -1, 3))
+    for sums in drawn:
         counts, losses, curves, *each = np.split(sums, ends)
         bins = {kind: of[of[:, 0] != 0] for kind, of in zip(BINS, each, strict=True)}
         others: dict[str, Any] = {"losses": losses[0], "curves": curves[0], "bins": bins}
@@ -180,8 +181,7 @@ def half_widths(
     metrics = [metric for metric in panel if metric.of_tally and metric.has_interval]
     resampled = [
         [metric.function(tally) if len(tally) else math.nan for metric in metrics]
-        for weights in cluster_counts(clusters, resamples, seed)
-        for tally in tallies(table, weights, edges, precision)
+        for tally in tallies(table, cluster_counts(clusters, resamples, seed), edges, precision)
     ]
     t = float(stdtrit(effective - 1, (1 + level) / 2))
     factor = t * math.sqrt(effective / (effective - 1))
@@ -342,7 +342,7 @@ def pool(
     """
     panel, table, precision = sums.panel, sums.table(), sums.fine.precision
     edges = cell_edges(panel, precision)
-    (coarse,) = tallies(table, np.ones((1, table.shape[0])), edges, precision)
+    (coarse,) = tallies(table, [np.ones((1, table.shape[0]))], edges, precision)
     tally = sums.fine.tally(**coarse.sums)
     scores = panel.of(tally)
     options: dict[str, Any] = {"resamples": resamples, "seed": seed, "level": level}

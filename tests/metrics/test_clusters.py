@@ -131,14 +131,14 @@ def test_a_resample_is_the_panel_of_the_reviews_that_were_drawn(dtype):
         (np.ones((1, clusters), int), whole),
     ):
         table = cluster_sums(predictions, edges, predictions.card, clusters)
-        drawn = tallies(table, counts.astype(float), edges, whole.p.dtype)
+        drawn = tallies(table, [counts.astype(float)], edges, whole.p.dtype)
         for row, resample in zip(counts, drawn, strict=True):
             scores = PANEL.score(select(predictions, np.repeat(np.arange(2000), row[whole.card])))
             for name, value in PANEL.of(resample).items():
                 near = 1e-12 if name in EXACT else 2e-2
                 assert value == pytest.approx(scores[name], rel=near, abs=near, nan_ok=True), name
     nobody = np.eye(clusters)[[0]]
-    (empty,) = tallies(table, nobody, edges, whole.p.dtype)
+    (empty,) = tallies(table, [nobody], edges, whole.p.dtype)
     assert len(empty) == 0
 
 
