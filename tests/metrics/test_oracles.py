@@ -101,8 +101,9 @@ FACTS = ("elapsed_days", "nth_review", "lapses")
 @pytest.mark.parametrize("alone", [*FACTS, None])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint32])
 @pytest.mark.parametrize("largest", [100, 2**16, 9.9e8])
-def test_rmse_bins_is_the_error_in_groups_of_the_published_formulas(largest, dtype, alone):
-    """Also with each fact alone, and up to just below what is refused."""
+def test_rmse_bins_is_the_error_in_groups_of_published_formulas(largest, dtype, alone, monkeypatch):
+    """Also with each fact alone, up to just below what is refused, and in blocks."""
+    monkeypatch.setattr("srs_eval.metrics.bins.BLOCK", 2000 if alone else 900)
     rng = np.random.default_rng(1)
     p, recalled = drawn(2000)
     facts = {name: np.floor(largest ** rng.permutation(np.linspace(0, 1, 2000))) for name in FACTS}
