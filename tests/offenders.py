@@ -199,6 +199,7 @@ caught(
     learns("DividesByNothing", lambda _, rows: 0.5 if len(rows) else np.nan),
     predicts("NeedsARowToPredict", lambda log, rows: forgetting(log.elapsed[rows] + 0 * rows[0])),
     learns("NeedsThreeReviews", lambda _, rows: 0.5 + 0 * rows[2]),
+    varied("ItsCurveNeedsARow", curve=lambda _, log, rows, times: forgetting(times + 0 * rows[0])),
     HasATableOfCounts=lambda log: np.full(999, 0.5)[rows_by_card(log.card).earlier(log.recalled)],
 )
 

@@ -27,7 +27,6 @@ def test_a_toy_log_is_a_simulated_one_with_all_that_the_checks_need():
     np.testing.assert_array_equal(without, days[~second_look])
     groups = {name: len(np.unique(getattr(log, name))) for name in GROUPS}
     assert groups == {"deck": 3, "preset": 2, "note_type": 2, "note": 20}
-    assert {*log.rating} == {1, 2, 3, 4}
     np.testing.assert_array_equal(log.state, 2 * (days >= 0))
     assert pin(log) == ("4c5e8481bca1df97", pytest.approx([0.76651425, 10139.0771, 3357018.28]))
 
