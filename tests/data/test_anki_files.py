@@ -180,7 +180,8 @@ ASKED = None
     ],
 )
 def test_the_version_is_told_from_the_setting_and_the_answers(tmp_path, name, said, steps, version):
-    rows = [(START * 1000 + 60_000 * n, 5, e, 0, 10, 0, ivl) for n, (e, ivl) in enumerate(steps)]
+    kinds = [(n, e, 2 * (n > 1), ivl) for n, (e, ivl) in enumerate(steps)]
+    rows = [(START * 1000 + 60_000 * n, 5, e, 0, 10, kind, ivl) for n, e, kind, ivl in kinds]
     path = collection(tmp_path / name, rows, settings={"schedVer": said})
     if name.endswith("pkg"):
         package(path, collection__anki21=path.read_bytes())
