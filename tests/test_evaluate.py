@@ -208,7 +208,7 @@ def test_nothing_is_seen_after_the_last_row_in_question_nor_the_truth(logs_of, m
     EvaluateUser(timed, algorithm, lambda *_, **__: unlearned, seed=0, curves=0)(1)
     assert len(algorithm.seen["fit"][-1]) == 0
     oracle.sees_truth = True
-    evaluate(oracle, timed)
+    EvaluateUser(timed, oracle, SrsBenchmark(), seed=0, curves=0).fit_to_everything(1)
     assert oracle.seen["fit"][-1].truth is not None
 
 
