@@ -13,7 +13,7 @@ from srs_eval.comparison.entry import read_entry, same_reviews
 from srs_eval.errors import ConfigError
 
 BOTH = 'a rows={"4":[0,100]} | b rows={"4":[30,null],"5":[0,90]}'
-OTHER_LOGS = "different logs: for user 4 .* different outcomes"
+OTHER_LOGS = "different logs: for user 4 .* different outcomes, first at review [14] "
 REFUSED = [
     ('a rows={"4":[null,100]} | b rows={"4":[40,null]}', "b scored other reviews than a of user 4"),
     (
@@ -24,7 +24,7 @@ REFUSED = [
     ("a users=[1] | b users=[2] | intersect=true", "of no user all runs scored the same"),
     ("a | b other_reviews=[4] | intersect=true", OTHER_LOGS),
     # where both scored the same rows
-    ('a rows={"4":[0,60]} | b other_reviews=[4] rows={"4":[0,60]} | intersect=true', OTHER_LOGS),
+    ('a rows={"4":[1,60]} | b other_reviews=[4] rows={"4":[1,60]} | intersect=true', OTHER_LOGS),
     (f"{BOTH} blur=1 cards=1 | intersect=true", "different cards, first at review 31"),
     ('a scores={"log_loss":Infinity}', "0_a: log_loss of a user is infinite"),
     ('a scores={"own":0.9} | metric=own', "metric=own: no run has it, or none is better"),
