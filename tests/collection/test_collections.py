@@ -134,8 +134,8 @@ def test_an_error_names_the_decks_that_exist(path):
 
 
 def test_cards_are_due_when_their_last_answer_says(tmp_path):
-    # card, type and interval, which is negative in learning
-    steps = ((5, 1, 9), (6, 0, -86_399), (7, 0, -3 * 86_400 - 5))
+    # card, type (4: by hand) and interval, which is negative in learning
+    steps = ((5, 1, 9), (6, 0, -86_399), (7, 0, -3 * 86_400 - 5), (8, 4, 9))
     rows = [(1000 * (START + card * DAY), card, 3, 2500, 4000, *each) for card, *each in steps]
     path = collection(tmp_path / "steps.anki2", rows)
     found = AnkiCollection(path, scheduler=2).read_with_table("steps")
