@@ -19,7 +19,7 @@ import numpy as np
 
 from srs_eval.data.reviews import FloatArray
 from srs_eval.errors import ConfigError
-from srs_eval.metrics.metric import Better, Metric, metric
+from srs_eval.metrics.metric import Better, Metric, as_metric, metric
 from srs_eval.metrics.scores import auc
 from srs_eval.metrics.significance import LEVEL, wilson_interval
 from srs_eval.metrics.tally import Tally
@@ -102,7 +102,7 @@ def threshold_metrics(thresholds: Sequence[float]) -> list[Metric]:
             better: Better = "higher" if statistic in ("tpr", "tnr", "ppv", "npv") else "lower"
             rates.append(Metric(f"confusion_{statistic}_{at}", rate, better, (0.0, 1.0)))
         bias = partial(threshold_bias, threshold=threshold)
-        biases.append(Metric(f"threshold_bias_{at}", bias, "zero", (-1.0, 1.0)))
+        biases.append(as_metric(bias, f"threshold_bias_{at}"))
     return rates + biases
 
 
